@@ -1,0 +1,51 @@
+/**
+ * How deep objects and arrays may nest, the outermost counting as 1. Deeper JSON is refused before it is parsed: whoever walks
+ * the parsed value recursively (a logger, a validator, `JSON.stringify`) would exhaust the stack.
+ */
+export const maxDepth = 128;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** What `parseJson` made of the bytes: a value, or the problem in words that quote none of them. */
+export type ParsedJson = { value: unknown } | { problem: string };
+
+/** Parses UTF-8 JSON without throwing. Of repeated names in one object the last wins, as `JSON.parse` has it. */
+export function parseJson(body: Uint8Array): ParsedJson {
+  if (startsWithBom(body)) return { problem: 'starts with a byte order mark; send plain UTF-8' };
+  if (isDeeperThan(body, maxDepth)) return { problem: `nests deeper than ${maxDepth} levels` };
+  let text: string;
+  try {
+    text = utf8.decode(body);
+  } catch {
+    return { problem: 'is not valid UTF-8' };
+  }
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { problem: 'is not valid JSON' }; // the parser's own message quotes the text
+  }
+}
+
+export function startsWithBom(body: Uint8Array): boolean {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Counts brackets outside strings. Safe on bytes: in UTF-8 no byte of a longer character equals an ASCII one. */
+export function isDeeperThan(body: Uint8Array, limit: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at];
+    if (inString) {
+      if (byte === backslash) at++;
+      else if (byte === quote) inString = false;
+    } else if (byte === quote) inString = true;
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > limit) return true;
+    } else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+  return false;
+}
