@@ -3,6 +3,7 @@ import { checkBytes } from './bytes.js';
 import { checkEnvelopeMember } from './envelope-members.js';
 import { EnvelopeError } from './errors.js';
 import { isDeeperThan, maxDepth, parseJson } from './json.js';
+import { hasRepeatedNames } from './repeated-names.js';
 
 /** What a notification says: written to bytes once, when it is enqueued, and never again. */
 export interface Envelope {
@@ -79,8 +80,18 @@ function refuseSilentChange(this: unknown, _name: string, value: unknown): unkno
   return value;
 }
 
+function bodyError(problem: string): EnvelopeError {
+  return new EnvelopeError({ member: 'body', problem });
+}
+
 function dataError(problem: string): EnvelopeError {
   return new EnvelopeError({ member: 'data', problem });
+}
+
+/** How strictly an envelope is read. */
+export interface DecodeOptions {
+  /** Refuse JSON in which one object has two members of one name (in any ASCII case) instead of taking the last. @default false */
+  refuseRepeatedNames?: boolean;
 }
 
 /**
@@ -92,14 +103,14 @@ function dataError(problem: string): EnvelopeError {
  *
  * @throws {@link EnvelopeError}; its message quotes nothing from the body.
  */
-export function decodeEnvelope(body: Uint8Array): Envelope {
+export function decodeEnvelope(body: Uint8Array, options: DecodeOptions = {}): Envelope {
   checkBytes(body);
   const parsed = parseJson(body);
-  if ('problem' in parsed) throw new EnvelopeError({ member: 'body', problem: parsed.problem });
-  const { value } = parsed;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new EnvelopeError({ member: 'body', problem: 'is not a JSON object' });
-  }
+  if ('problem' in parsed) throw bodyError(parsed.problem);
+  const { value, text } = parsed;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bodyError('is not a JSON object');
+  if (options.refuseRepeatedNames === true && hasRepeatedNames(text))
+    throw bodyError('repeats a name within one object');
   const given = value as Record<string, unknown>;
   for (const member of required) checkEnvelopeMember(member, own(given, member));
   for (const member of optional) if (Object.hasOwn(given, member)) checkEnvelopeMember(member, given[member]);

@@ -1,5 +1,12 @@
 export { acknowledgement, isAcknowledged, type AckRule, type GivenReply } from './acknowledge.js';
-export { decodeEnvelope, encodeEnvelope, maxBodyBytes, payloadDigest, type Envelope } from './envelope.js';
+export {
+  decodeEnvelope,
+  encodeEnvelope,
+  maxBodyBytes,
+  payloadDigest,
+  type DecodeOptions,
+  type Envelope,
+} from './envelope.js';
 export { checkEnvelopeMember, type EnvelopeMember } from './envelope-members.js';
 export {
   BytesError,

@@ -6,8 +6,8 @@ export const maxDepth = 128;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** What `parseJson` made of the bytes: a value, or the problem in words that quote none of them. */
-export type ParsedJson = { value: unknown } | { problem: string };
+/** What `parseJson` made of the bytes: a value with its text, or the problem in words that quote none of them. */
+export type ParsedJson = { value: unknown; text: string } | { problem: string };
 
 /** Parses UTF-8 JSON without throwing. Of repeated names in one object the last wins, as `JSON.parse` has it. */
 export function parseJson(body: Uint8Array): ParsedJson {
@@ -20,7 +20,7 @@ export function parseJson(body: Uint8Array): ParsedJson {
     return { problem: 'is not valid UTF-8' };
   }
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: JSON.parse(text) as unknown, text };
   } catch {
     return { problem: 'is not valid JSON' }; // the parser's own message quotes the text
   }

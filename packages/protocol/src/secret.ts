@@ -97,10 +97,8 @@ function parse(text: unknown): { prefix: Prefix; bytes: Buffer } {
   const decoded = decodeBase64(text.slice(prefix.length));
   if ('wrongAt' in decoded) {
     const position = prefix.length + decoded.wrongAt + 1;
-    throw new SecretError({
-      problem: `is not strict base64 after ${prefix}; character ${position} does not fit`,
-      position,
-    });
+    const what = position > text.length ? `it ends before character ${position}` : `character ${position} does not fit`;
+    throw new SecretError({ problem: `is not strict base64 after ${prefix}; ${what}`, position });
   }
   const { minBytes, maxBytes } = kinds[prefix];
   const sizeBytes = decoded.bytes.byteLength;
