@@ -13,8 +13,9 @@ export interface Network {
 
 /** Which special addresses may be called. Public ones may, unless a deny list names them. */
 export interface AddressRules {
-  /** `allowPrivateNetwork` of the sender and of the endpoint: an address must be in both. */
+  /** `allowPrivateNetwork` of the sender, from {@link parseAllowedNetworks}. */
   senderAllows: readonly Network[];
+  /** `allowPrivateNetwork` of the endpoint: an address must be in both. `0.0.0.0/0` here means whatever the sender allows. */
   endpointAllows: readonly Network[];
   denies: readonly Network[];
 }
@@ -102,14 +103,16 @@ export function refuseAddress(address: string, rules: AddressRules): string | un
   const canBeAllowed = special?.canBeAllowed === true && behind === undefined;
   if (
     special === undefined ||
-    (canBeAllowed && opens(rules.senderAllows, special, parsed) && opens(rules.endpointAllows, special, parsed))
+    (canBeAllowed &&
+      opens(rules.senderAllows, special, parsed) &&
+      rules.endpointAllows.some((each) => contains(each, parsed)))
   ) {
     return undefined;
   }
   return `${address}, which is not public (${special.name}, ${special.text}). ${remedy(special, canBeAllowed)}`;
 }
 
-/** An entry counts only inside one block: `0.0.0.0/0` opens nothing, and `169.254.0.0/16` does not open the metadata address. */
+/** A sender's entry counts only inside one block: `0.0.0.0/0` opens nothing, and `169.254.0.0/16` does not open the metadata address. */
 function opens(allows: readonly Network[], special: Block, address: Address): boolean {
   return allows.some((network) => isInside(network, special) && contains(network, address));
 }
@@ -168,10 +171,7 @@ export function parseAllowedNetworks(texts: readonly string[], option: string): 
 
 function contains(network: Network, address: Address): boolean {
   // The two overloads take their own family only, and the kinds were compared.
-  return (
-    network.address.kind() === address.kind() &&
-    (address as ipaddr.IPv4).match(network.address, network.bits)
-  );
+  return network.address.kind() === address.kind() && (address as ipaddr.IPv4).match(network.address, network.bits);
 }
 
 function isInside(network: Network, outer: Network): boolean {

@@ -25,7 +25,7 @@ export const defaultPorts = [80, 443, [1024, 65_535]] as const;
  *
  * @throws {@link EndpointUrlError} naming the problem; its message holds no user info and no query.
  */
-export function checkEndpointUrl(text: string, rules: UrlRules = {}): URL {
+export function checkEndpointUrl(text: string, rules: UrlRules = {}): string {
   const authority = readAuthority(text);
   const url = parse(text, authority);
   if (url.protocol === 'http:' && rules.allowHttp !== true) {
@@ -36,7 +36,7 @@ export function checkEndpointUrl(text: string, rules: UrlRules = {}): URL {
   if (rules.addresses !== undefined) {
     checkLiteral(url.hostname, rules.addresses);
   }
-  return url;
+  return url.href;
 }
 
 /** Origin and path of a URL, for logs and errors: user info, query and fragment can hold secrets. */

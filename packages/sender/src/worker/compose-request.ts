@@ -1,0 +1,111 @@
+import { headerNames, parseSigningKey, signBody, signNotification, type SigningKey } from '@bestnotify/protocol';
+import { authorizationOf, type EndpointAuth } from '../rules/endpoint-headers.js';
+import { version } from '../version.js';
+import type { TlsSettings } from './tls-identity.js';
+
+/** The parts of a claimed notification that make its request. */
+export interface NotificationParts {
+  id: string;
+  type: string;
+  /** Its own URL; null means the endpoint's. */
+  url: string | null;
+  contentType: string;
+  body: Buffer;
+}
+
+/** The parts of an endpoint that make a request to it. */
+export interface EndpointParts {
+  url: string | null;
+  profile: 'v1' | 'body-hmac';
+  allowHttp: boolean;
+  allowPrivateNetwork: readonly string[];
+  /** Live secrets, oldest first. */
+  secrets: readonly { secret: string }[];
+  /** Static headers; checked by checkEndpointHeaders when they were stored. */
+  headers?: Readonly<Record<string, string>> | null;
+  auth?: EndpointAuth | null;
+  tls?: TlsSettings | null;
+}
+
+/** One request, ready for the wire, and what the connection to it must obey. */
+export interface ComposedRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: Buffer;
+  allowHttp: boolean;
+  /** CIDRs. */
+  allowPrivateNetwork: readonly string[];
+  tls: TlsSettings | undefined;
+}
+
+export const maxLiveKeys = 5;
+const userAgent = `bestnotify/${version}`;
+
+/**
+ * Makes the request of one attempt. It is signed anew each time, with every key that is live now.
+ *
+ * @param attempt.timestampSeconds - the database's time, not this machine's.
+ * @param attempt.attemptNumber - which attempt of its round, from 1; a hint for logs, not signed.
+ * @throws SecretError (of the protocol) if the endpoint has no usable key: a fault of the set-up, not of the merchant.
+ */
+export function composeRequest(attempt: {
+  notification: NotificationParts;
+  endpoint: EndpointParts;
+  timestampSeconds: number;
+  attemptNumber: number;
+}): ComposedRequest {
+  const { notification, endpoint } = attempt;
+  return {
+    url: notification.url ?? endpoint.url ?? '',
+    headers: {
+      ...endpoint.headers,
+      ...(endpoint.auth && { authorization: authorizationOf(endpoint.auth) }),
+      'content-type': notification.contentType,
+      'accept-encoding': 'identity',
+      'user-agent': userAgent,
+      ...(endpoint.profile === 'v1' ? signedHeaders(attempt) : bodyHmacHeaders(attempt)),
+    },
+    body: notification.body,
+    allowHttp: endpoint.allowHttp,
+    allowPrivateNetwork: endpoint.allowPrivateNetwork,
+    tls: endpoint.tls ?? undefined,
+  };
+}
+
+type Attempt = Parameters<typeof composeRequest>[0];
+
+function signedHeaders({ notification, endpoint, timestampSeconds, attemptNumber }: Attempt): Record<string, string> {
+  const { id, type, body } = notification;
+  const keys = endpoint.secrets.slice(-maxLiveKeys).map(({ secret }) => signingKey(secret));
+  return {
+    [headerNames.id]: id,
+    [headerNames.timestamp]: String(timestampSeconds),
+    [headerNames.signature]: signNotification({ id, timestampSeconds, body, keys }),
+    [headerNames.eventType]: type,
+    [headerNames.attempt]: String(attemptNumber),
+  };
+}
+
+/** The profile has one signature. While two keys overlap it is the older one's: the merchant has until its end to learn the new one. */
+function bodyHmacHeaders({ notification, endpoint }: Attempt): Record<string, string> {
+  return {
+    [headerNames.bodySignature]: signBody(notification.body, endpoint.secrets[0]?.secret ?? ''),
+    [headerNames.eventType]: notification.type,
+  };
+}
+
+const parsedKeys = new Map<string, SigningKey>();
+const maxParsedKeys = 10_000;
+
+function signingKey(secret: string): SigningKey {
+  const known = parsedKeys.get(secret);
+  if (known !== undefined) {
+    return known;
+  }
+  if (parsedKeys.size >= maxParsedKeys) {
+    parsedKeys.clear(); // parsing takes microseconds; what matters is that rotation cannot grow this for ever
+  }
+  const key = parseSigningKey(secret);
+  parsedKeys.set(secret, key);
+  return key;
+}
