@@ -1,3 +1,15 @@
 import { library } from '../../tsup.base.ts';
 
-export default library({ entry: ['src/index.ts', 'src/testing.ts'] });
+export default library({
+  entry: {
+    index: 'src/index.ts',
+    testing: 'src/testing.ts',
+    express: 'src/adapters/express.ts',
+    'node-http': 'src/adapters/node-http.ts',
+    fastify: 'src/adapters/fastify.ts',
+    koa: 'src/adapters/koa.ts',
+    fetch: 'src/adapters/fetch.ts',
+    hono: 'src/adapters/hono.ts',
+    'aws-lambda': 'src/adapters/aws-lambda.ts',
+  },
+});

@@ -1,0 +1,93 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BodyLimits, BodyProblemReport, ReceiverReply } from '../notification.js';
+import type { Receiver } from '../receiver.js';
+
+/** Node's request, with what frameworks and other parsers may have left on it. */
+export type NodeRequest = IncomingMessage & { body?: unknown; rawBody?: unknown };
+
+/** Reads, answers, and never throws: the whole of every adapter over Node's own `http`. */
+export async function answerNode(receiver: Receiver, req: NodeRequest, res: ServerResponse): Promise<void> {
+  const reply = await receiver.handle({
+    method: req.method,
+    headers: req.headers,
+    body: (limits) => readNodeBody(req, limits),
+  });
+  writeNode(reply, req, res);
+}
+
+/** Gets the raw bytes, once, or says why it cannot. */
+export function readNodeBody(req: NodeRequest, limits: BodyLimits): Promise<Buffer | BodyProblemReport> {
+  // What a platform or our captureRawBody kept; a string there was decoded by a guess and is not taken.
+  if (Buffer.isBuffer(req.rawBody)) return Promise.resolve(req.rawBody);
+  if (Buffer.isBuffer(req.body)) return Promise.resolve(req.body);
+  if (req.readableDidRead || req.readableEnded || req.destroyed)
+    return Promise.resolve({ problem: 'raw-body-missing' });
+  return readStream(req, limits);
+}
+
+function readStream(
+  req: IncomingMessage,
+  { maxBodyBytes, bodyTimeoutMs }: BodyLimits,
+): Promise<Buffer | BodyProblemReport> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let sizeBytes = 0;
+    const finish = (outcome: Buffer | BodyProblemReport): void => {
+      clearTimeout(timer);
+      req.off('data', onData).off('end', onEnd).off('close', onBroken).off('error', onBroken);
+      // Something must listen, or a reset that comes later would be an uncaught error.
+      if (!Buffer.isBuffer(outcome)) req.on('error', ignoreError).pause();
+      resolve(outcome);
+    };
+    const onData = (chunk: Buffer): void => {
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes > maxBodyBytes) finish({ problem: 'too-large' });
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => {
+      // Promised bytes that a bridge has already taken: the stream is there, but empty.
+      const isDrained = sizeBytes === 0 && Number(req.headers['content-length'] ?? 0) > 0;
+      if (isDrained) finish({ problem: 'raw-body-missing' });
+      else finish(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, sizeBytes));
+    };
+    // Nobody is left to read the reply to a broken request; it is counted as what it is, an incomplete body.
+    const onBroken = (): void => finish({ problem: 'body-timeout' });
+    const timer = setTimeout(onBroken, bodyTimeoutMs);
+    req.on('data', onData).on('end', onEnd).on('close', onBroken).on('error', onBroken);
+  });
+}
+
+function ignoreError(): void {
+  // The reply already says what went wrong.
+}
+
+/** Writes the reply, and makes sure that an unfinished upload neither blocks it nor goes on for ever. */
+export function writeNode(reply: ReceiverReply, req: IncomingMessage, res: ServerResponse): void {
+  if (res.headersSent || res.destroyed) return;
+  if (!req.complete) {
+    res.setHeader('connection', 'close');
+    boundLeftover(req, res);
+  }
+  res.writeHead(reply.status, reply.headers).end(reply.body);
+}
+
+const leftoverBytes = 1024 * 1024;
+const leftoverMs = 1_000;
+
+/** A sender in the middle of its upload reads the reply only if its bytes are taken meanwhile: some, for a moment, then no more. */
+function boundLeftover(req: IncomingMessage, res: ServerResponse): void {
+  let sizeBytes = 0;
+  const cut = (): void => {
+    clearTimeout(timer);
+    req.destroy();
+  };
+  const timer = setTimeout(cut, leftoverMs);
+  req.on('data', (chunk: Buffer) => {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > leftoverBytes) cut();
+  });
+  req.once('close', () => clearTimeout(timer));
+  req.on('error', ignoreError);
+  res.on('error', ignoreError);
+  req.resume();
+}
