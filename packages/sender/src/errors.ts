@@ -1,7 +1,22 @@
 const brand = Symbol.for('@bestnotify/sender/error');
 
 /** Every code that this package throws; each has a heading in docs/errors.md. */
-export type SenderErrorCode = 'SENDER_CONFIGURATION' | 'SENDER_ENDPOINT_URL';
+export type SenderErrorCode =
+  | 'SENDER_CONFIGURATION'
+  | 'SENDER_ENDPOINT_URL'
+  | 'SENDER_NOTIFICATION_REFUSED'
+  | 'SENDER_BODY_TOO_LARGE'
+  | 'SENDER_UNKNOWN_ENDPOINT'
+  | 'SENDER_PAYLOAD_CONFLICT'
+  | 'SENDER_SECRET_MISMATCH'
+  | 'SENDER_SECRET_IN_USE'
+  | 'SENDER_UNKNOWN_NOTIFICATION'
+  | 'SENDER_ILLEGAL_STATE'
+  | 'SENDER_DUPLICATE_EFFECT'
+  | 'SENDER_SCHEMA_TOO_NEW'
+  | 'SENDER_SCHEMA_MISSING'
+  | 'SENDER_DATABASE_LOCKED'
+  | 'SENDER_DATABASE_TIMEOUT';
 
 /** Base of every error this package throws. Branch on `code`, never on `message`. */
 export abstract class SenderError extends Error {

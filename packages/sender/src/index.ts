@@ -1,1 +1,58 @@
-export {};
+// The public surface, name by name: what is not here is internal.
+export { generateSecret } from '@bestnotify/protocol';
+export { createSender, type Sender } from './create-sender.js';
+export type { Enqueued } from './enqueue/enqueue.js';
+export type { RawBody } from './enqueue/limits.js';
+export type { NotificationInput, NotifyOptions, TypeOptions } from './enqueue/notify.js';
+export type { CallerTransaction } from './enqueue/transactions.js';
+export {
+  ConfigurationError,
+  EndpointUrlError,
+  isSenderError,
+  SenderError,
+  type SenderErrorCode,
+  type UrlProblem,
+} from './errors.js';
+export type { EventName, Listener, NotificationFacts, SenderEvents } from './hooks.js';
+export { workerDefaults, type WorkerOptions } from './options.js';
+export type { Endpoint, EndpointInput } from './outbox/endpoints.js';
+export {
+  BodyTooLargeError,
+  DatabaseLockedError,
+  DatabaseTimeoutError,
+  DuplicateEffectError,
+  IllegalStateError,
+  NotificationRefusedError,
+  PayloadConflictError,
+  SchemaMissingError,
+  SchemaTooNewError,
+  SecretInUseError,
+  SecretMismatchError,
+  UnknownEndpointError,
+  UnknownNotificationError,
+} from './outbox/errors.js';
+export type { MigrateOptions } from './outbox/migrate.js';
+export type { DatabaseOption } from './outbox/open-database.js';
+export { postgresDefaults, type PostgresOptions } from './outbox/open-postgres.js';
+export type { Action } from './outbox/operations/context.js';
+export type { ResendOptions } from './outbox/operations/actions.js';
+export type { Operations } from './outbox/operations/index.js';
+export type {
+  AttemptSummary,
+  ListFilter,
+  NotificationDetails,
+  NotificationSummary,
+  Stats,
+} from './outbox/operations/queries.js';
+export { notificationStates, type NotificationState } from './outbox/states.js';
+export {
+  presetNames,
+  type ExponentialRule,
+  type GapsRule,
+  type PolicyRule,
+  type PresetName,
+} from './rules/policies.js';
+export { senderDefaults, type SenderOptions } from './sender-options.js';
+export type { Worker } from './start-worker.js';
+export type { PassSummary } from './worker.js';
+export type { AckFunction } from './worker/judge-response.js';

@@ -1,0 +1,172 @@
+import type { Hooks, NotificationFacts } from './hooks.js';
+import type { EndpointSettings } from './outbox/load-endpoints.js';
+import { scheduleNext, unchargedDelayMs } from './rules/backoff.js';
+import { decodePolicy, type Policy } from './rules/policies.js';
+import type { ClaimedNotification } from './worker/claim-batch.js';
+import type { AttemptFacts } from './worker/describe-attempt.js';
+import type { Judgement, Outcome } from './worker/outcome.js';
+import type { Settlement } from './worker/settle.js';
+
+const day = 24 * 60 * 60 * 1000;
+/** The receiver forgets after 7 days: what may have arrived is not repeated after 6 without somebody's word. */
+export const repeatableForMs = 6 * day;
+/** A row that never had a charged attempt ends this long after its round began. */
+export const neverAttemptedAfterMs = 30 * day;
+/** Claims lost in a row after which a person is told, and after which the row is given up. */
+export const lostClaimsAlert = 20;
+export const lostClaimsLimit = 100;
+
+/** What becomes of a notification without a request; undefined if it is to be sent. */
+export function endWithoutRequest(
+  notification: ClaimedNotification,
+  endpoint: EndpointSettings | undefined,
+): string | undefined {
+  if (notification.lostClaims >= lostClaimsLimit) return 'lost-claims';
+  if (endpoint === undefined) return 'endpoint-removed';
+  if (notification.body === null) return 'body-erased';
+  const mayBeForgotten = notification.mayHaveArrived && notification.knownForMs > repeatableForMs;
+  return mayBeForgotten && !notification.duplicateAccepted ? 'outlived-retention' : undefined;
+}
+
+/** What is told of a notification in events. */
+export function factsOf(notification: ClaimedNotification): NotificationFacts {
+  const { id, source, to, type, bizId, subject, round } = notification;
+  return { id, source, endpoint: to, type, bizId, subject, round };
+}
+
+/** A verdict in the words of the outbox. Pure: `random` only feeds the jitter. */
+export function settlementOf(
+  notification: ClaimedNotification,
+  result: {
+    outcome: Outcome;
+    judgement: Judgement;
+    facts: AttemptFacts;
+    startedAtMs: number;
+    policy: Policy;
+    maxAttempts: number | null;
+    random: number;
+  },
+): Settlement {
+  const { outcome, judgement, facts, policy, maxAttempts, random } = result;
+  const isCharged = judgement.kind !== 'uncharged';
+  const ordinal = isCharged ? notification.attempts + 1 : null;
+  const base = {
+    number: notification.number,
+    token: notification.token,
+    isCharged,
+    mayHaveArrived: mayHaveArrived(outcome, judgement),
+    waits: isCharged ? 0 : notification.waits + 1,
+    isReturn: false,
+    attempt: { ...facts, ordinal, startedAtMs: result.startedAtMs, durationMs: Math.round(outcome.durationMs) },
+  };
+  switch (judgement.kind) {
+    case 'delivered':
+      return { ...base, state: 1, delayMs: 0, reason: judgement.reason };
+    case 'dead':
+      return { ...base, state: 2, delayMs: 0, reason: judgement.because };
+    case 'uncharged':
+      if (notification.attempts === 0 && notification.roundAgeMs > neverAttemptedAfterMs) {
+        return { ...base, state: 2, delayMs: 0, reason: 'never-attempted' };
+      }
+      // What we stopped ourselves is due again at once; a fault of ours is not hammered at.
+      return {
+        ...base,
+        state: 0,
+        delayMs: outcome.kind === 'aborted' ? 0 : unchargedDelayMs(notification.waits),
+        reason: null,
+      };
+    case 'retry': {
+      const schedule = scheduleNext({
+        policy,
+        maxAttempts,
+        attemptsMade: notification.attempts + 1,
+        ageMs: notification.ageMs ?? 0,
+        notBeforeMs: judgement.notBeforeMs,
+        random,
+      });
+      return schedule.kind === 'dead'
+        ? { ...base, state: 2, delayMs: 0, reason: schedule.because }
+        : { ...base, state: 0, delayMs: schedule.delayMs, reason: null };
+    }
+    default:
+      return judgement satisfies never;
+  }
+}
+
+/** A row that is given back as it was, because it was not started. */
+export function returnOf(notification: ClaimedNotification): Settlement {
+  return {
+    number: notification.number,
+    token: notification.token,
+    state: 0,
+    delayMs: 0,
+    reason: null,
+    isCharged: false,
+    mayHaveArrived: false,
+    waits: notification.waits,
+    isReturn: true,
+    attempt: null,
+  };
+}
+
+/** A row that waits because of a fault of ours. */
+export function waitOf(notification: ClaimedNotification): Settlement {
+  const { waits } = notification;
+  return { ...returnOf(notification), isReturn: false, waits: waits + 1, delayMs: unchargedDelayMs(waits) };
+}
+
+/** A row that ends without another request. */
+export function endOf(notification: ClaimedNotification, reason: string): Settlement {
+  return { ...returnOf(notification), state: 2, reason, isReturn: false };
+}
+
+/** The retry policy in force: the notification's own, else the endpoint's as it is now, else the default. */
+export function policyOf(notification: ClaimedNotification, endpoint: EndpointSettings, defaultPolicy: string) {
+  return {
+    policy: decodePolicy(notification.policy ?? endpoint.policy ?? defaultPolicy),
+    maxAttempts: notification.maxAttempts ?? endpoint.maxAttempts,
+  };
+}
+
+/** A clear refusal leaves no doubt; an acknowledgement, or no answer at all, does. */
+function mayHaveArrived(outcome: Outcome, judgement: Judgement): boolean {
+  switch (outcome.kind) {
+    case 'replied':
+      return judgement.kind === 'delivered';
+    case 'no-answer':
+      return true;
+    case 'aborted':
+      return outcome.mayHaveArrived;
+    case 'not-sent':
+    case 'internal':
+      return false;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Whether a person should hear of this refusal: each time, or only of a notification's first. */
+export function isAlert(judgement: Judgement, { attempts }: ClaimedNotification): boolean {
+  return judgement.kind === 'retry' && (judgement.alert === 'each' || (judgement.alert === 'first' && attempts === 0));
+}
+
+/** Tells the host what was written down. */
+export function report(
+  hooks: Hooks,
+  notification: ClaimedNotification,
+  { settlement, isRefusal }: { settlement: Settlement; isRefusal: boolean },
+): void {
+  const facts = factsOf(notification);
+  const attempts = notification.attempts + Number(settlement.isCharged);
+  if (settlement.attempt !== null) {
+    const { ordinal, outcome, status, because, hint, error, durationMs } = settlement.attempt;
+    const nextInMs = settlement.state === 0 ? settlement.delayMs : null;
+    hooks.emit('attempt', { ...facts, ordinal, outcome, status, because, hint, error, durationMs, nextInMs });
+  }
+  if (isRefusal && settlement.attempt !== null) {
+    hooks.emit('refused', { ...facts, because: settlement.attempt.because, hint: settlement.attempt.hint });
+  }
+  if (settlement.state === 1)
+    hooks.emit('delivered', { ...facts, reason: settlement.reason ?? 'acknowledged', attempts });
+  if (settlement.state === 2) hooks.emit('dead', { ...facts, reason: settlement.reason ?? 'unknown', attempts });
+}

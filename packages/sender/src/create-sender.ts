@@ -1,0 +1,179 @@
+import { systemClock } from '@bestnotify/protocol';
+import type { Enqueued } from './enqueue/enqueue.js';
+import { notifyMany, type NotificationInput, type NotifyContext, type NotifyOptions } from './enqueue/notify.js';
+import { createHooks, type EventName, type Listener } from './hooks.js';
+import { resolveWorkerOptions, type WorkerOptions } from './options.js';
+import {
+  getEndpoint,
+  listEndpoints,
+  putEndpoint,
+  removeEndpoint,
+  type Endpoint,
+  type EndpointInput,
+} from './outbox/endpoints.js';
+import { SchemaMissingError } from './outbox/errors.js';
+import { createFingerprinter } from './outbox/fingerprint.js';
+import { migrate, printMigrations, type MigrateOptions } from './outbox/migrate.js';
+import { openDatabase } from './outbox/open-database.js';
+import type { Database } from './outbox/database.js';
+import { createOperations, type Operations } from './outbox/operations/index.js';
+import { resolvePolicy } from './rules/policies.js';
+import { checkSenderOptions, type SenderOptions } from './sender-options.js';
+import { runOnce, startWorker, type Worker } from './start-worker.js';
+import { createDeliverer } from './worker/deliver.js';
+import type { PassSummary, WorkerParts } from './worker.js';
+
+/** The platform's side: an outbox, and workers that empty it. */
+export interface Sender {
+  readonly source: string;
+  /** Creates or upgrades the tables; returns the versions it applied. Safe to call at every start, from every process. */
+  migrate(options?: MigrateOptions): Promise<number[]>;
+  /** The same as SQL, for those who apply it with a tool of their own. */
+  printMigrations(): string;
+  readonly endpoints: {
+    put(endpoint: EndpointInput): Promise<Endpoint>;
+    get(id: string): Promise<Endpoint | undefined>;
+    list(page?: { after?: string; limit?: number }): Promise<Endpoint[]>;
+    remove(id: string): Promise<boolean>;
+  };
+  /**
+   * Adds a notification to the outbox, inside the caller's transaction when one is given: nothing is sent unless that commits.
+   *
+   * The same event with the same bytes again changes nothing and says `created: false`.
+   *
+   * @throws NotificationRefusedError, BodyTooLargeError, UnknownEndpointError, PayloadConflictError; nothing is written then.
+   */
+  notify(notification: NotificationInput, options?: NotifyOptions): Promise<Enqueued>;
+  /** Several at once, all or nothing. */
+  notifyMany(notifications: readonly NotificationInput[], options?: NotifyOptions): Promise<Enqueued[]>;
+  /** Starts a resident worker in this process. The library installs no signal handlers: call `stop()` from yours. */
+  startWorker(options?: WorkerOptions): Worker;
+  /** One pass, for cron: sends what is due, at most `limit` notifications, and resolves when all of it is settled. */
+  runOnce(options?: WorkerOptions & { limit?: number; signal?: AbortSignal }): Promise<PassSummary>;
+  readonly operations: Operations;
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): Sender;
+  off<Name extends EventName>(name: Name, listener: Listener<Name>): Sender;
+  /** Stops this sender's workers and closes the connections it opened itself. */
+  close(): Promise<void>;
+}
+
+/**
+ * Creates a sender. Nothing connects before the first call that needs the database.
+ *
+ * @throws ConfigurationError for options that cannot work.
+ */
+export function createSender(options: SenderOptions): Sender {
+  const checked = checkSenderOptions(options);
+  const { source, schema, policies } = checked;
+  const database = namingMissingTables(openDatabase(options.database, checked.postgres), schema);
+  const hooks = createHooks();
+  const workers = new Set<Worker>();
+  const nudge = () => {
+    for (const worker of workers) worker.nudge();
+  };
+  const endpoints: NotifyContext = {
+    database,
+    schema,
+    source,
+    defaults: checked.endpointDefaults,
+    policies,
+    acks: Object.keys(checked.acks),
+    fingerprint: createFingerprinter(schema),
+    types: checked.types,
+    nowMs: () => systemClock().getTime(),
+    onWritten: nudge,
+  };
+  const partsFor = (given: WorkerOptions = {}): WorkerParts => {
+    const workerOptions = resolveWorkerOptions(given);
+    return {
+      database,
+      schema,
+      options: workerOptions,
+      hooks,
+      deliverer: createDeliverer({
+        requestTimeoutMs: workerOptions.requestTimeoutMs,
+        connectTimeoutMs: workerOptions.connectTimeoutMs,
+        allowPrivateNetwork: checked.allowPrivateNetwork,
+      }),
+      acks: checked.acks,
+      defaultPolicy: resolvePolicy(checked.policy, policies).text,
+      now: () => performance.now(),
+      random: Math.random, // the outermost composition: everything below is given it
+    };
+  };
+  const sender: Sender = {
+    source,
+    migrate: (migrateOptions) => migrate(database, schema, migrateOptions),
+    printMigrations: () => printMigrations(schema),
+    endpoints: {
+      put: (endpoint) => putEndpoint(endpoints, endpoint),
+      get: (id) => getEndpoint(endpoints, id),
+      list: (page) => listEndpoints(endpoints, page),
+      remove: (id) => removeEndpoint(endpoints, id),
+    },
+    notify: async (notification, notifyOptions) => {
+      const [result] = await notifyMany(endpoints, [notification], notifyOptions);
+      if (result === undefined) throw new Error('notifyMany of one gave none');
+      return result;
+    },
+    notifyMany: (notifications, notifyOptions) => notifyMany(endpoints, notifications, notifyOptions),
+    startWorker: (workerOptions) => {
+      const parts = partsFor(workerOptions);
+      const worker = startWorker(parts);
+      const tracked: Worker = {
+        get inFlight() {
+          return worker.inFlight;
+        },
+        nudge: () => worker.nudge(),
+        stop: async (stopOptions) => {
+          const summary = await worker.stop(stopOptions);
+          workers.delete(tracked);
+          await parts.deliverer.close();
+          return summary;
+        },
+      };
+      workers.add(tracked);
+      return tracked;
+    },
+    runOnce: async ({ limit, signal, ...workerOptions } = {}) => {
+      const parts = partsFor(workerOptions);
+      try {
+        return await runOnce(parts, { ...(limit !== undefined && { limit }), ...(signal !== undefined && { signal }) });
+      } finally {
+        await parts.deliverer.close();
+      }
+    },
+    operations: createOperations({ database, schema, source, onDue: nudge }),
+    on: (name, listener) => {
+      hooks.on(name, listener);
+      return sender;
+    },
+    off: (name, listener) => {
+      hooks.off(name, listener);
+      return sender;
+    },
+    close: async () => {
+      await Promise.all([...workers].map((worker) => worker.stop()));
+      await database.close();
+    },
+  };
+  return sender;
+}
+
+/** The first thing a newcomer forgets is to migrate: "relation does not exist" becomes an error that says so. */
+function namingMissingTables(database: Database, schema: string): Database {
+  const named = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+      // 42P01 undefined_table, 3F000 invalid_schema_name
+      throw code === '42P01' || code === '3F000' ? new SchemaMissingError({ schema, cause: error }) : error;
+    }
+  };
+  return {
+    ...database,
+    query: (text, parameters) => named(database.query(text, parameters)),
+    transaction: (work) => named(database.transaction(work)),
+  };
+}

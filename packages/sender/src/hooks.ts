@@ -1,0 +1,71 @@
+import { EventEmitter } from 'node:events';
+
+/** Which notification an event is about. Never its body, its URL's query or a secret. */
+export interface NotificationFacts {
+  id: string;
+  source: string;
+  endpoint: string;
+  type: string;
+  bizId: string;
+  subject: string | null;
+  round: number;
+}
+
+/** What the sender tells the host. Listeners are called after the fact is written down. */
+export interface SenderEvents {
+  /** One HTTP request was made, or could not even be made; `ordinal` is null if it was not charged. */
+  attempt: NotificationFacts & {
+    ordinal: number | null;
+    outcome: string;
+    status: number | null;
+    because: string;
+    hint: string | null;
+    error: string | null;
+    durationMs: number;
+    /** Until the next one, in ms; null if there is none. */
+    nextInMs: number | null;
+  };
+  /** The merchant acknowledged; `reason` is `handled`, `duplicate`, `stale`, `ignored` or `acknowledged`. */
+  delivered: NotificationFacts & { reason: string; attempts: number };
+  /** Given up: a person has to look. */
+  dead: NotificationFacts & { reason: string; attempts: number };
+  /** The worker was too slow, or another one was presumed dead: its result was not written. The row is sent again. */
+  claimLost: NotificationFacts;
+  /** A notification lost its claim 20 times in a row or more: something kills the workers that take it. */
+  claimsLost: NotificationFacts & { lostClaims: number };
+  /** The merchant's receiver refused in a way that points to a wrong key, clock or set-up. */
+  refused: NotificationFacts & { because: string; hint: string | null };
+  /** Something of ours failed; the worker goes on. `during` names the step. */
+  error: { during: string; error: unknown };
+}
+
+export type EventName = keyof SenderEvents;
+export type Listener<Name extends EventName> = (event: SenderEvents[Name]) => void;
+
+/** A typed emitter whose listeners cannot hurt a delivery. */
+export interface Hooks {
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): void;
+  off<Name extends EventName>(name: Name, listener: Listener<Name>): void;
+  emit<Name extends EventName>(name: Name, event: SenderEvents[Name]): void;
+}
+
+export function createHooks(): Hooks {
+  const emitter = new EventEmitter();
+  emitter.setMaxListeners(0);
+  const emit = <Name extends EventName>(name: Name, event: SenderEvents[Name]) => {
+    // Not emitter.emit(): it throws for an `error` nobody listens to, and stops at the first listener that throws.
+    for (const listener of emitter.listeners(name)) {
+      try {
+        (listener as Listener<Name>)(event);
+      } catch (error) {
+        if (name === 'error') process.emitWarning(error instanceof Error ? error : String(error));
+        else emit('error', { during: `listener of ${name}`, error });
+      }
+    }
+  };
+  return {
+    on: (name, listener) => void emitter.on(name, listener),
+    off: (name, listener) => void emitter.off(name, listener),
+    emit,
+  };
+}

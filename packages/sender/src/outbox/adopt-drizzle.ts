@@ -1,0 +1,68 @@
+import { sql, type SQL } from 'drizzle-orm';
+import type { Database, Parameter, Queryable, Row } from './database.js';
+
+/** Any drizzle database or transaction over PostgreSQL, with or without a schema; only these two methods are used. */
+export interface DrizzleLike {
+  execute(query: SQL): PromiseLike<unknown>;
+  transaction<T>(work: (tx: never) => Promise<T>): Promise<T>;
+}
+
+/** True for a drizzle database or transaction. */
+export function isDrizzle(value: unknown): value is DrizzleLike {
+  return isObject(value) && typeof value['execute'] === 'function' && typeof value['transaction'] === 'function';
+}
+
+/** Wraps a drizzle database or transaction: the same statements, as drizzle's own parameter objects. */
+export function overDrizzle(client: Pick<DrizzleLike, 'execute'>): Queryable {
+  return {
+    query: async (text, parameters) => {
+      try {
+        return rowsOf(await client.execute(toSql(text, parameters)));
+      } catch (error) {
+        throw unwrap(error);
+      }
+    },
+  };
+}
+
+/** Uses a database that the host opened. It is not closed with the sender. */
+export function adoptDrizzle(client: DrizzleLike): Database {
+  return {
+    ...overDrizzle(client),
+    isSingleSession: isPglite(client),
+    transaction: (work) => client.transaction((tx: Pick<DrizzleLike, 'execute'>) => work(overDrizzle(tx))),
+    script: async (text) => {
+      await client.execute(sql.raw(text));
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** `… $1 … $2 …` and its parameters as a drizzle query. Our statements hold no `$` but their placeholders. */
+function toSql(text: string, parameters: readonly Parameter[]): SQL {
+  const chunks = text.split(/\$(\d+)/).map((part, index) => {
+    if (index % 2 === 0) return sql.raw(part);
+    const value = parameters[Number(part) - 1];
+    return sql`${sql.param(value)}`;
+  });
+  return sql.join(chunks);
+}
+
+/** postgres.js gives an array; pg and PGlite give an object with `rows`. */
+function rowsOf(result: unknown): Row[] {
+  return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
+}
+
+/** drizzle wraps the driver's error since 0.44; callers look for the SQLSTATE on the error itself. */
+function unwrap(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? error.cause : error;
+}
+
+function isPglite(client: object): boolean {
+  const inner = (client as { $client?: unknown }).$client;
+  return isObject(inner) && typeof inner['execProtocol'] === 'function';
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null;
+}

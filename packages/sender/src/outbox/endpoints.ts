@@ -1,0 +1,315 @@
+import { parseSigningKey } from '@bestnotify/protocol';
+import { ConfigurationError } from '../errors.js';
+import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
+import { checkEndpointUrl } from '../rules/urls.js';
+import {
+  booleanOf,
+  intOrNull,
+  textOf,
+  textOrNull,
+  type Database,
+  type Parameter,
+  type Queryable,
+  type Row,
+} from './database.js';
+import { SecretInUseError, SecretMismatchError, UnknownEndpointError } from './errors.js';
+import type { createFingerprinter } from './fingerprint.js';
+import { quoteSchema } from './schema-name.js';
+
+/** Where one merchant receives. */
+export interface EndpointInput {
+  /** The merchant's id: the signed audience `to` of every notification. 1 to 128 printable ASCII characters. */
+  id: string;
+  /** Where to POST. Leave out if every notification brings its own. https, unless `allowHttp`. */
+  url?: string;
+  /** Live signing secrets, at most 5, `whsec_…` or `whsk_…`; every attempt is signed with each. Left out, an existing endpoint keeps its own. */
+  secrets?: readonly (string | { id: string; secret: string })[];
+  /** Retry policy: a preset, one of the sender's own, or a rule. Left out, the sender's default. */
+  policy?: string | PolicyRule;
+  /** Charged attempts before a notification is given up. Left out, what the policy says. */
+  maxAttempts?: number;
+  /** How a reply counts as acknowledged: `success`, `status`, `json-code`, or a function the sender registered. @default 'success' */
+  ack?: string;
+  /** Most requests in flight to this endpoint from one worker. @default an eighth of the worker's concurrency */
+  maxInFlight?: number;
+  /** Whether plain http is allowed. @default false */
+  allowHttp?: boolean;
+  /** Private networks this endpoint may be in, as CIDRs, or `true` for all that the sender's own option allows. @default false */
+  allowPrivateNetwork?: boolean | readonly string[];
+  /** Wire profile; `body-hmac` only for merchants that cannot change. @default 'v1' */
+  profile?: 'v1' | 'body-hmac';
+  /** Endpoints of one owner may share a secret. */
+  owner?: string;
+}
+
+/** What is stored of an endpoint. Secrets are never read back, only what identifies them. */
+export interface Endpoint {
+  id: string;
+  url: string | null;
+  ack: string;
+  profile: 'v1' | 'body-hmac';
+  /** A preset's name, or a rule as JSON; null means the sender's default. */
+  policy: string | null;
+  maxAttempts: number | null;
+  maxInFlight: number | null;
+  allowHttp: boolean;
+  allowPrivateNetwork: readonly string[];
+  owner: string | null;
+  /** Why it is held, or null. Held notifications are kept and not sent. */
+  heldBecause: string | null;
+  secrets: readonly { id: string; fingerprint: string }[];
+}
+
+/** What endpoints need from the sender that owns them. */
+export interface EndpointContext {
+  database: Database;
+  schema: string;
+  source: string;
+  defaults: Omit<EndpointInput, 'id' | 'url' | 'secrets' | 'owner'>;
+  policies: Readonly<Record<string, PolicyRule>>;
+  acks: readonly string[];
+  fingerprint: ReturnType<typeof createFingerprinter>;
+}
+
+const everyNetwork = ['0.0.0.0/0', '::/0'];
+const maxLiveSecrets = 5;
+
+/**
+ * Creates or replaces an endpoint.
+ *
+ * @throws EndpointUrlError for a URL that cannot be called.
+ * @throws {@link SecretInUseError} if a secret is live on an endpoint of another owner.
+ */
+export async function putEndpoint(context: EndpointContext, given: EndpointInput): Promise<Endpoint> {
+  const input = { ...context.defaults, ...given };
+  const columns = columnsOf(context, input);
+  const secrets = input.secrets?.map(namedSecret);
+  if (secrets !== undefined && (secrets.length === 0 || secrets.length > maxLiveSecrets)) {
+    throw new ConfigurationError({ option: 'secrets', problem: `must hold 1 to ${maxLiveSecrets} secrets` });
+  }
+  return context.database.transaction(async (tx) => {
+    const key = await upsert(tx, context, { id: input.id, columns });
+    if (secrets !== undefined) await replaceSecrets(tx, context, { key, input, secrets });
+    const endpoint = await getEndpoint({ ...context, database: tx }, input.id);
+    if (endpoint === undefined) throw new UnknownEndpointError({ endpoint: input.id, source: context.source });
+    if (endpoint.secrets.length === 0) {
+      throw new ConfigurationError({
+        option: 'secrets',
+        problem: `is missing for the new endpoint ${input.id}`,
+        fix: 'generateSecret() makes one; give the same one to the merchant.',
+      });
+    }
+    return endpoint;
+  });
+}
+
+/** @returns undefined if there is no endpoint of that id. */
+export async function getEndpoint(
+  context: Pick<EndpointContext, 'schema' | 'source'> & { database: Queryable },
+  id: string,
+): Promise<Endpoint | undefined> {
+  const [row] = await context.database.query(selectEndpoints(context.schema, 'where e.source = $1 and e.id = $2'), [
+    context.source,
+    id,
+  ]);
+  return row === undefined ? undefined : endpointOf(row);
+}
+
+/** This source's endpoints in the order of their ids, at most `limit` after `after`. */
+export async function listEndpoints(
+  context: EndpointContext,
+  { after = '', limit = 100 }: { after?: string; limit?: number } = {},
+): Promise<Endpoint[]> {
+  const rows = await context.database.query(
+    `${selectEndpoints(context.schema, 'where e.source = $1 and e.id > $2')} order by e.id limit $3::int4`,
+    [context.source, after, limit],
+  );
+  return rows.map(endpointOf);
+}
+
+/**
+ * Removes an endpoint and its secrets. What is still pending for it ends dead with the reason `endpoint-removed`.
+ *
+ * @returns false if there was none.
+ */
+export async function removeEndpoint(context: EndpointContext, id: string): Promise<boolean> {
+  const rows = await context.database.query(
+    `delete from ${quoteSchema(context.schema)}.endpoint where source = $1 and id = $2 returning 1 as one`,
+    [context.source, id],
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Makes sure that the endpoint of a direct `{ to, url, secret }` exists, with that very secret.
+ *
+ * @param database - the sender's own connection; on a single-session database the caller's transaction.
+ * @throws {@link SecretMismatchError} if it exists with another one.
+ */
+export async function ensureEndpoint(
+  context: EndpointContext,
+  database: Queryable,
+  direct: { to: string; secret: string },
+): Promise<void> {
+  const { id, secret } = namedSecret(direct.secret);
+  const fingerprint = await context.fingerprint(database, secret);
+  const known = await getEndpoint({ ...context, database }, direct.to);
+  if (known === undefined) {
+    const input = { ...context.defaults, id: direct.to };
+    const key = await upsert(database, context, { id: direct.to, columns: columnsOf(context, input), isNew: true });
+    if (key !== undefined) {
+      await replaceSecrets(database, context, { key, input, secrets: [{ id, secret }] });
+      return;
+    }
+  }
+  const name = quoteSchema(context.schema);
+  const rows = await database.query(
+    `select 1 as one from ${name}.endpoint e join ${name}.endpoint_secret s on s.endpoint_key = e.key
+      where e.source = $1 and e.id = $2 and s.fingerprint = $3::bytea and (s.retires_at is null or s.retires_at > now())`,
+    [context.source, direct.to, fingerprint],
+  );
+  if (rows.length === 0) throw new SecretMismatchError({ endpoint: direct.to });
+}
+
+function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets'>): Record<string, Parameter> {
+  const { ack = 'success', allowHttp = false, allowPrivateNetwork = false, profile = 'v1' } = input;
+  if (!['success', 'status', 'json-code', ...context.acks].includes(ack)) {
+    throw new ConfigurationError({
+      option: 'ack',
+      problem: `names no rule: ${JSON.stringify(ack)}`,
+      fix: 'Use success, status or json-code, or register the function in the sender option acks.',
+    });
+  }
+  checkCount('maxAttempts', input.maxAttempts);
+  checkCount('maxInFlight', input.maxInFlight);
+  const networks =
+    typeof allowPrivateNetwork === 'boolean' ? (allowPrivateNetwork ? everyNetwork : []) : allowPrivateNetwork;
+  return {
+    url: input.url === undefined ? null : checkEndpointUrl(input.url, { allowHttp }),
+    ack,
+    profile,
+    policy: input.policy === undefined ? null : resolvePolicy(input.policy, context.policies).text,
+    max_attempts: input.maxAttempts ?? null,
+    max_in_flight: input.maxInFlight ?? null,
+    allow_http: allowHttp,
+    allow_private_network: JSON.stringify(networks),
+    owner: input.owner ?? null,
+  };
+}
+
+function checkCount(option: string, value: number | undefined): void {
+  if (value !== undefined && !(Number.isInteger(value) && value >= 1 && value <= 10_000)) {
+    throw new ConfigurationError({ option, problem: `must be a whole number from 1 to 10000 (got ${String(value)})` });
+  }
+}
+
+/** A secret's id is given, or made from the key so that putting it again changes nothing. */
+function namedSecret(given: string | { id: string; secret: string }): { id: string; secret: string } {
+  const { id, secret } = typeof given === 'string' ? { id: '', secret: given } : given;
+  parseSigningKey(secret); // throws a typed error that names the first wrong character, and never the secret
+  return { id, secret };
+}
+
+async function upsert(
+  tx: Queryable,
+  context: EndpointContext,
+  endpoint: { id: string; columns: Record<string, Parameter>; isNew: true },
+): Promise<string | undefined>;
+async function upsert(
+  tx: Queryable,
+  context: EndpointContext,
+  endpoint: { id: string; columns: Record<string, Parameter> },
+): Promise<string>;
+async function upsert(
+  tx: Queryable,
+  context: EndpointContext,
+  endpoint: { id: string; columns: Record<string, Parameter>; isNew?: true },
+): Promise<string | undefined> {
+  const names = Object.keys(endpoint.columns);
+  const values = names.map((name, index) =>
+    name === 'allow_private_network'
+      ? `array(select jsonb_array_elements_text($${index + 3}::text::jsonb))`
+      : `$${index + 3}::${typesOf[name] ?? 'text'}`,
+  );
+  const onConflict =
+    endpoint.isNew === true
+      ? 'do nothing'
+      : `do update set updated_at = now(), ${names.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+  const [row] = await tx.query(
+    `insert into ${quoteSchema(context.schema)}.endpoint as e (source, id, ${names.join(', ')})
+     values ($1, $2, ${values.join(', ')}) on conflict (source, id) ${onConflict} returning e.key::text as key`,
+    [context.source, endpoint.id, ...Object.values(endpoint.columns)],
+  );
+  return row === undefined ? undefined : textOf(row, 'key');
+}
+
+const typesOf: Readonly<Record<string, string>> = {
+  max_attempts: 'int4',
+  max_in_flight: 'int4',
+  allow_http: 'boolean',
+};
+
+async function replaceSecrets(
+  tx: Queryable,
+  context: EndpointContext,
+  change: { key: string; input: { id: string; owner?: string }; secrets: readonly { id: string; secret: string }[] },
+): Promise<void> {
+  const name = quoteSchema(context.schema);
+  const rows = await Promise.all(
+    change.secrets.map(async ({ id, secret }) => {
+      const fingerprint = (await context.fingerprint(tx, secret)).toString('hex');
+      return { id: id === '' ? fingerprint.slice(0, 8) : id, secret, fingerprint };
+    }),
+  );
+  const json = JSON.stringify(rows.sort((a, b) => (a.fingerprint < b.fingerprint ? -1 : 1)));
+  const input = `jsonb_to_recordset($1::text::jsonb) as i(id text, secret text, fingerprint text)`;
+  // Two endpoints that take the same secret at once must see each other: they queue on the secret, in one order.
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended(i.fingerprint, 0)) from ${input}`, [json]);
+  const [other] = await tx.query(
+    `select e.id from ${name}.endpoint_secret s join ${name}.endpoint e on e.key = s.endpoint_key join ${input} on decode(i.fingerprint, 'hex') = s.fingerprint
+      where s.endpoint_key <> $2::text::bigint and (s.retires_at is null or s.retires_at > now())
+        and (e.owner is null or e.owner is distinct from $3::text) limit 1`,
+    [json, change.key, change.input.owner ?? null],
+  );
+  if (other !== undefined) {
+    throw new SecretInUseError({ endpoint: change.input.id, otherEndpoint: textOf(other, 'id') });
+  }
+  await tx.query(
+    `delete from ${name}.endpoint_secret where endpoint_key = $2::text::bigint and id not in (select i.id from ${input})`,
+    [json, change.key],
+  );
+  await tx.query(
+    `insert into ${name}.endpoint_secret (endpoint_key, id, secret, fingerprint)
+     select $2::text::bigint, i.id, i.secret, decode(i.fingerprint, 'hex') from ${input}
+     on conflict (endpoint_key, id) do update set secret = excluded.secret, fingerprint = excluded.fingerprint, retires_at = null`,
+    [json, change.key],
+  );
+}
+
+function selectEndpoints(schema: string, where: string): string {
+  const name = quoteSchema(schema);
+  return `
+select e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.max_in_flight, e.allow_http, e.owner, e.held_because,
+       array_to_json(e.allow_private_network)::text as networks,
+       (select coalesce(json_agg(json_build_object('id', s.id, 'fingerprint', left(encode(s.fingerprint, 'hex'), 8)) order by s.created_at, s.id), '[]')::text
+          from ${name}.endpoint_secret s
+         where s.endpoint_key = e.key and (s.retires_at is null or s.retires_at > now())) as secrets
+  from ${name}.endpoint e ${where}`;
+}
+
+function endpointOf(row: Row): Endpoint {
+  return {
+    id: textOf(row, 'id'),
+    url: textOrNull(row, 'url'),
+    ack: textOf(row, 'ack'),
+    profile: textOf(row, 'profile') as Endpoint['profile'],
+    policy: textOrNull(row, 'policy'),
+    maxAttempts: intOrNull(row, 'max_attempts'),
+    maxInFlight: intOrNull(row, 'max_in_flight'),
+    allowHttp: booleanOf(row, 'allow_http'),
+    allowPrivateNetwork: JSON.parse(textOf(row, 'networks')) as string[],
+    owner: textOrNull(row, 'owner'),
+    heldBecause: textOrNull(row, 'held_because'),
+    secrets: JSON.parse(textOf(row, 'secrets')) as Endpoint['secrets'],
+  };
+}

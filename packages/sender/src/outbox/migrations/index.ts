@@ -1,0 +1,5 @@
+import type { Migration } from '../migrate.js';
+import { outbox } from './0001-outbox.js';
+
+/** Every migration, oldest first. Append only: what has been released is never edited. */
+export const migrations: readonly Migration[] = [outbox];

@@ -1,0 +1,63 @@
+import postgres from 'postgres';
+import type { Database, Parameter, Queryable, Row } from './database.js';
+import { withDeadline } from './with-deadline.js';
+
+/** How the sender's own PostgreSQL connections behave. */
+export interface PostgresOptions {
+  /** Most connections this sender opens. @default 10 */
+  maxConnections?: number;
+  /** How long one statement may take before it counts as unknown, in ms. @default 15_000 */
+  queryTimeoutMs?: number;
+  /** Whether statements are prepared. Turn off behind PgBouncer in transaction mode. @default true */
+  prepare?: boolean;
+}
+
+export const postgresDefaults: Required<PostgresOptions> = {
+  maxConnections: 10,
+  queryTimeoutMs: 15_000,
+  prepare: true,
+};
+
+/** Opens a pool of our own on a PostgreSQL server; the driver is used directly because drizzle over it never prepares. */
+export function openPostgres(url: string, options: PostgresOptions = {}): Database {
+  const { maxConnections, queryTimeoutMs, prepare } = { ...postgresDefaults, ...options };
+  const client = postgres(url, {
+    max: maxConnections,
+    prepare,
+    onnotice: () => undefined, // "schema exists already" is not news
+    connection: { application_name: 'bestnotify' },
+  });
+  return {
+    isSingleSession: false,
+    query: (text, parameters) => withDeadline(run(client, { text, parameters, prepare }), queryTimeoutMs),
+    transaction: (work) =>
+      client.begin((sql) =>
+        work({
+          query: (text, parameters) => withDeadline(run(sql, { text, parameters, prepare }), queryTimeoutMs),
+        }),
+      ) as Promise<Awaited<ReturnType<typeof work>>>,
+    script: async (text) => {
+      await client.unsafe(text).simple();
+    },
+    close: () => client.end({ timeout: 5 }),
+  };
+}
+
+/** Any postgres.js client or transaction; only `unsafe` is used. */
+export interface PostgresJsClient {
+  unsafe(text: string, parameters?: never[], options?: { prepare?: boolean }): PromiseLike<unknown>;
+}
+
+/** Runs a statement on a postgres.js client or transaction. */
+export async function run(
+  client: PostgresJsClient,
+  statement: { text: string; parameters: readonly Parameter[]; prepare: boolean },
+): Promise<Row[]> {
+  const rows = await client.unsafe(statement.text, statement.parameters as never[], { prepare: statement.prepare });
+  return rows as Row[];
+}
+
+/** Wraps a postgres.js transaction of the caller's. Its own settings decide about preparing, so nothing is prepared here. */
+export function overPostgresJs(client: PostgresJsClient): Queryable {
+  return { query: (text, parameters) => run(client, { text, parameters, prepare: false }) };
+}

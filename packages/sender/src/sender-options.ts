@@ -1,0 +1,64 @@
+import { checkEnvelopeMember } from '@bestnotify/protocol';
+import type { TypeOptions } from './enqueue/notify.js';
+import { ConfigurationError } from './errors.js';
+import type { EndpointInput } from './outbox/endpoints.js';
+import type { DatabaseOption } from './outbox/open-database.js';
+import type { PostgresOptions } from './outbox/open-postgres.js';
+import { defaultSchema, quoteSchema } from './outbox/schema-name.js';
+import { checkOwnPolicies, defaultPolicyName, resolvePolicy, type PolicyRule } from './rules/policies.js';
+import type { AckFunction } from './worker/judge-response.js';
+
+/** How a sender is set up. */
+export interface SenderOptions {
+  /** The platform, and its mode: `acme-pay` and `acme-pay-test` are two sources. 1 to 128 printable ASCII characters. */
+  source: string;
+  /** `postgres://…`, `pglite:<directory>`, or a drizzle database. @default DATABASE_URL, else 'pglite:.bestnotify' */
+  database?: DatabaseOption;
+  /** Where the tables live. @default 'bestnotify' */
+  schema?: string;
+  /** How the sender's own PostgreSQL connections behave. */
+  postgres?: PostgresOptions;
+  /** Retry policy where neither notification, type nor endpoint has one. @default 'alipay' */
+  policy?: string;
+  /** The platform's own retry policies, by name. */
+  policies?: Readonly<Record<string, PolicyRule>>;
+  /** What holds for all notifications of a type. */
+  types?: Readonly<Record<string, TypeOptions>>;
+  /** The platform's own acknowledgement rules, by name. */
+  acks?: Readonly<Record<string, AckFunction>>;
+  /** What endpoints get where they do not say otherwise. */
+  endpointDefaults?: Omit<EndpointInput, 'id' | 'url' | 'secrets' | 'owner'>;
+  /**
+   * Private networks that may be called at all, as CIDRs; the endpoint must allow them as well. Loopback counts as private.
+   *
+   * @default [] none
+   */
+  allowPrivateNetwork?: readonly string[];
+}
+
+export const senderDefaults = {
+  schema: defaultSchema,
+  policy: defaultPolicyName,
+} as const satisfies Partial<SenderOptions>;
+
+/** @throws {@link ConfigurationError} naming the option and the fix. */
+export function checkSenderOptions(options: SenderOptions): Required<Omit<SenderOptions, 'database'>> {
+  const { source, schema = senderDefaults.schema, policy = senderDefaults.policy, policies = {} } = options;
+  const { types = {}, acks = {}, endpointDefaults = {}, allowPrivateNetwork = [], postgres = {} } = options;
+  try {
+    checkEnvelopeMember('source', source);
+  } catch {
+    throw new ConfigurationError({
+      option: 'source',
+      problem: `must be 1 to 128 printable ASCII characters without spaces (got ${JSON.stringify(source)})`,
+      fix: "It names your platform in every notification, for example 'acme-pay'.",
+    });
+  }
+  quoteSchema(schema);
+  checkOwnPolicies(policies);
+  resolvePolicy(policy, policies);
+  for (const [type, given] of Object.entries(types)) {
+    if (given.policy !== undefined) resolvePolicy(given.policy, policies, `types.${type}.policy`);
+  }
+  return { source, schema, policy, policies, types, acks, endpointDefaults, allowPrivateNetwork, postgres };
+}

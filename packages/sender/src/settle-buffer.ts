@@ -1,0 +1,121 @@
+import type { Database } from './outbox/database.js';
+import { settle, type Settlement } from './worker/settle.js';
+
+/** A settlement on its way to the database. */
+export interface PendingSettlement {
+  settlement: Settlement;
+  /** When the claim ends, on the monotonic clock, in ms. Afterwards writing it down is pointless. */
+  claimEndsAtMs: number;
+  /** Called once: whether the settlement was written. */
+  done: (isSettled: boolean) => void;
+}
+
+/** What a settle buffer needs. */
+export interface SettleBufferParts {
+  database: Database;
+  schema: string;
+  /** Monotonic, in ms. */
+  now: () => number;
+  onError: (error: unknown) => void;
+}
+
+/** Collects settlements so that one statement writes many. */
+export interface SettleBuffer {
+  push(pending: PendingSettlement): void;
+  /** Settlements not yet written. */
+  readonly size: number;
+  /** Resolves when everything pushed so far is written or given up. */
+  drained(): Promise<void>;
+}
+
+const maxBatch = 250;
+const flushAfterMs = 5;
+const longestRetryMs = 2_000;
+
+/**
+ * One statement at a time is under way; what arrives meanwhile forms the next batch. While PostgreSQL is away a batch
+ * is repeated until its claims end; its notifications are then due again, so a duplicate is possible and a loss is not.
+ */
+export function createSettleBuffer(parts: SettleBufferParts): SettleBuffer {
+  let waiting: PendingSettlement[] = [];
+  let underWay = 0;
+  let running: Promise<void> | undefined;
+  const run = async () => {
+    await sleep(flushAfterMs);
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, maxBatch);
+      waiting = waiting.slice(maxBatch);
+      underWay = batch.length;
+      await writeUntilClaimsEnd(parts, batch);
+      underWay = 0;
+    }
+    running = undefined;
+  };
+  return {
+    push(pending) {
+      waiting.push(pending);
+      running ??= run();
+    },
+    get size() {
+      return waiting.length + underWay;
+    },
+    async drained() {
+      while (running !== undefined) await running;
+    },
+  };
+}
+
+async function writeUntilClaimsEnd(parts: SettleBufferParts, batch: PendingSettlement[]): Promise<void> {
+  let retryMs = 50;
+  let left = batch;
+  while (left.length > 0) {
+    try {
+      await write(parts, left);
+      return;
+    } catch (error) {
+      parts.onError(error);
+      if (isDataError(error)) {
+        await writeOneByOne(parts, left);
+        return;
+      }
+    }
+    await sleep(retryMs);
+    retryMs = Math.min(retryMs * 2, longestRetryMs);
+    const nowMs = parts.now();
+    for (const { done } of left.filter((pending) => pending.claimEndsAtMs <= nowMs)) done(false);
+    left = left.filter((pending) => pending.claimEndsAtMs > nowMs);
+  }
+}
+
+async function write({ database, schema }: SettleBufferParts, batch: readonly PendingSettlement[]): Promise<void> {
+  const settled = await settle(
+    database,
+    schema,
+    batch.map((pending) => pending.settlement),
+  );
+  for (const { settlement, done } of batch) done(settled.has(settlement.number));
+}
+
+/** One row that the database refuses must not hold up the others, and its verdict matters more than its excerpt (R101). */
+async function writeOneByOne(parts: SettleBufferParts, batch: readonly PendingSettlement[]): Promise<void> {
+  for (const pending of batch) {
+    const { attempt } = pending.settlement;
+    const bare = attempt && { ...attempt, hint: null, error: null, snippetHex: null };
+    try {
+      await write(parts, [{ ...pending, settlement: { ...pending.settlement, attempt: bare } }]);
+    } catch (error) {
+      parts.onError(error);
+      pending.done(false);
+    }
+  }
+}
+
+/** SQLSTATE classes 22 (data exception) and 23 (integrity): repeating the same batch cannot help. */
+function isDataError(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^2[23]/.test(code);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,143 @@
+import { checkSchemaVersion } from './outbox/migrate.js';
+import { Pipeline, type PassSummary, type WorkerParts } from './worker.js';
+
+/** A resident worker. */
+export interface Worker {
+  /**
+   * Stops claiming, gives back what has not been started, waits for what is in flight, then stops that too.
+   *
+   * Nothing is lost and nothing is charged for it. A second call with a shorter grace ends the wait.
+   *
+   * @returns what the worker did in its life.
+   */
+  stop(options?: { graceMs?: number }): Promise<PassSummary>;
+  /** Looks at the outbox now instead of at the next poll. */
+  nudge(): void;
+  /** Requests in flight now. */
+  readonly inFlight: number;
+}
+
+const defaultGraceMs = 15_000;
+const schemaCheckEveryMs = 60_000;
+/** Completions that come together are refilled together. */
+const refillAfterMs = 2;
+
+/** Starts claiming at once and goes on until stopped; while PostgreSQL is away it waits and tries again. */
+export function startWorker(parts: WorkerParts): Worker {
+  const pipeline = new Pipeline(parts);
+  const sleeper = createSleeper();
+  let isStopping = false;
+  pipeline.slots.onFinish = () => sleeper.wakeAfter(refillAfterMs);
+  const running = loop({ parts, pipeline, sleeper, isStopping: () => isStopping });
+  let stopped: Promise<PassSummary> | undefined;
+  return {
+    get inFlight() {
+      return pipeline.slots.inFlight;
+    },
+    nudge: () => sleeper.wakeAfter(0),
+    stop: ({ graceMs = defaultGraceMs } = {}) => {
+      isStopping = true;
+      pipeline.returnWaiting();
+      sleeper.wakeAfter(0);
+      const timer = setTimeout(() => pipeline.abort(), graceMs);
+      stopped ??= (async () => {
+        await running;
+        pipeline.returnWaiting();
+        await pipeline.drained();
+        return pipeline.summary;
+      })();
+      return stopped.finally(() => clearTimeout(timer));
+    },
+  };
+}
+
+/** One pass for cron: claims and sends until nothing is due or `limit` rows were taken. */
+export async function runOnce(
+  parts: WorkerParts,
+  { limit = 200, signal }: { limit?: number; signal?: AbortSignal } = {},
+): Promise<PassSummary> {
+  await checkSchemaVersion(parts.database, parts.schema);
+  const pipeline = new Pipeline(parts);
+  const sleeper = createSleeper();
+  pipeline.slots.onFinish = () => sleeper.wakeAfter(0);
+  const stop = () => {
+    pipeline.returnWaiting();
+    pipeline.abort();
+  };
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    while (pipeline.summary.claimed < limit && signal?.aborted !== true) {
+      const claimed = await pipeline.claim(limit - pipeline.summary.claimed);
+      if (claimed > 0 && pipeline.slots.isHungry) continue;
+      if (pipeline.slots.inFlight === 0) break;
+      await sleeper.sleep(parts.options.maxPollMs); // a slot, or an endpoint's limit, may become free
+    }
+  } finally {
+    await pipeline.drained();
+    signal?.removeEventListener('abort', stop);
+  }
+  return pipeline.summary;
+}
+
+interface Loop {
+  parts: WorkerParts;
+  pipeline: Pipeline;
+  sleeper: Sleeper;
+  isStopping: () => boolean;
+}
+
+async function loop({ parts, pipeline, sleeper, isStopping }: Loop): Promise<void> {
+  const { options, hooks, now, random } = parts;
+  let pollMs: number = options.minPollMs;
+  let schemaCheckedAtMs = -Infinity;
+  while (!isStopping()) {
+    try {
+      if (now() - schemaCheckedAtMs > schemaCheckEveryMs) {
+        await checkSchemaVersion(parts.database, parts.schema);
+        schemaCheckedAtMs = now();
+      }
+      const claimed = pipeline.slots.isHungry && !pipeline.isBacklogged ? await pipeline.claim(pipeline.slots.free) : 0;
+      pollMs = claimed > 0 ? options.minPollMs : Math.min(pollMs * 2, options.maxPollMs);
+      if (claimed > 0 && pipeline.slots.isHungry && !isStopping()) continue;
+    } catch (error) {
+      hooks.emit('error', { during: 'claim', error });
+      pollMs = Math.min(Math.max(pollMs, options.minPollMs) * 2, options.maxPollMs);
+    }
+    if (!isStopping()) await sleeper.sleep(pollMs * (0.9 + 0.2 * random())); // workers do not poll in step
+  }
+}
+
+interface Sleeper {
+  sleep(ms: number): Promise<void>;
+  /** Ends the sleep under way, or the next one, after `ms`. */
+  wakeAfter(ms: number): void;
+}
+
+function createSleeper(): Sleeper {
+  let wake: (() => void) | undefined;
+  let waker: NodeJS.Timeout | undefined;
+  let isWoken = false;
+  return {
+    sleep: (ms) =>
+      new Promise((resolve) => {
+        if (isWoken) {
+          isWoken = false;
+          resolve();
+          return;
+        }
+        const timer = setTimeout(() => wake?.(), ms);
+        wake = () => {
+          clearTimeout(timer);
+          wake = undefined;
+          resolve();
+        };
+      }),
+    wakeAfter: (ms) => {
+      waker ??= setTimeout(() => {
+        waker = undefined;
+        if (wake === undefined) isWoken = true;
+        else wake();
+      }, ms);
+    },
+  };
+}

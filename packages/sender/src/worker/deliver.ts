@@ -1,0 +1,164 @@
+import { EndpointUrlError } from '../errors.js';
+import { parseAllowedNetworks, parseNetworks, type AddressRules, type Network } from '../rules/addresses.js';
+import { checkEndpointUrl, type UrlRules } from '../rules/urls.js';
+import type { ComposedRequest } from './compose-request.js';
+import { createConnections } from './connections.js';
+import { Exchange } from './exchange.js';
+import { dnsLookUp, type LookUpName } from './look-up-name.js';
+import { describeError } from './not-sent-error.js';
+import type { Outcome } from './outcome.js';
+import { createResolver } from './resolve-address.js';
+
+/** How requests are made. Every field is optional; see {@link delivererDefaults}. */
+export interface DelivererOptions {
+  /** Longest wait for a connection: name, TCP and TLS together, in ms. @default 5_000 */
+  connectTimeoutMs?: number;
+  /** Longest time from the start of an attempt to the last byte of its reply, in ms. @default 10_000 */
+  requestTimeoutMs?: number;
+  /** Private networks that endpoints may be in, as CIDRs, if they also allow it themselves. @default [] */
+  allowPrivateNetwork?: readonly string[];
+  /** Networks that must not be called, as CIDRs; wins over everything. @default [] */
+  denyNetwork?: readonly string[];
+  /** Ports that may be called; a pair is a range. @default [80, 443, [1024, 65535]] */
+  allowedPorts?: NonNullable<UrlRules['allowedPorts']>;
+  /** Most connections to one origin. @default 64 */
+  maxConnectionsPerOrigin?: number;
+  /** Finds the addresses of a host name. @default the name servers of the system, asked directly */
+  lookUpName?: LookUpName;
+}
+
+export const delivererDefaults = {
+  connectTimeoutMs: 5000,
+  requestTimeoutMs: 10_000,
+  allowPrivateNetwork: [],
+  denyNetwork: [],
+  maxConnectionsPerOrigin: 64,
+} as const;
+
+/** Makes requests. One per worker: it holds the connections. */
+export interface Deliverer {
+  /** Makes one request, once: nothing is redirected, repeated or decompressed. Never rejects. */
+  deliver(request: ComposedRequest, options?: { signal?: AbortSignal }): Promise<Outcome>;
+  /** Ends all connections; requests that still run end as `internal` or `no-answer`. */
+  close(): Promise<void>;
+}
+
+/** @throws ConfigurationError if a network is not one, or not one that can be allowed. */
+export function createDeliverer(given: DelivererOptions = {}): Deliverer {
+  const options = { ...delivererDefaults, ...given };
+  const { connectTimeoutMs, requestTimeoutMs, maxConnectionsPerOrigin, allowPrivateNetwork } = options;
+  const senderAllows = parseAllowedNetworks(allowPrivateNetwork, 'allowPrivateNetwork');
+  const denies = parseNetworks(options.denyNetwork, 'denyNetwork');
+  const lookUp = options.lookUpName ?? dnsLookUp({ asksSystem: senderAllows.length > 0 });
+  const resolver = createResolver({ lookUp, timeoutMs: connectTimeoutMs });
+  const connections = createConnections({ resolver, connectTimeoutMs, maxConnectionsPerOrigin });
+  const rulesFor = memoize(1000, (request: ComposedRequest): AddressRules => ({
+    senderAllows,
+    endpointAllows: senderAllows.length === 0 ? [] : networksOf(request.allowPrivateNetwork),
+    denies,
+  }));
+  const targetOf = memoize(10_000, ({ url, allowHttp }: ComposedRequest) => {
+    const { origin, pathname, search } = new URL(
+      checkEndpointUrl(url, {
+        allowHttp,
+        ...(options.allowedPorts !== undefined && { allowedPorts: options.allowedPorts }),
+      }),
+    );
+    return { origin, path: pathname + search };
+  });
+  const attempts = abortableSet();
+
+  function send(request: ComposedRequest, onEnd: (outcome: Outcome) => void, signal: AbortSignal | undefined): void {
+    const target = targetOf(`${request.allowHttp} ${request.url}`, request);
+    const rules = rulesFor(request.allowPrivateNetwork.join(' '), request);
+    const exchange = new Exchange((outcome) => {
+      clearTimeout(timer);
+      attempts.remove(signal, exchange);
+      onEnd(outcome);
+    });
+    const timer = setTimeout(() => {
+      exchange.timeOut(requestTimeoutMs);
+    }, requestTimeoutMs);
+    attempts.add(signal, exchange);
+    const { headers, body } = request;
+    connections.agentFor({ rules, tls: request.tls }).dispatch({ ...target, method: 'POST', headers, body }, exchange);
+  }
+
+  return {
+    deliver: (request, { signal } = {}) =>
+      new Promise((resolve) => {
+        const startedMs = performance.now();
+        try {
+          send(request, resolve, signal);
+        } catch (error) {
+          resolve(failureToStart(error, performance.now() - startedMs));
+        }
+      }),
+    close: () => connections.close(),
+  };
+}
+
+function failureToStart(error: unknown, durationMs: number): Outcome {
+  return error instanceof EndpointUrlError
+    ? { kind: 'not-sent', because: 'invalid-url', error: error.message, durationMs }
+    : { kind: 'internal', error: describeError(error), durationMs };
+}
+
+/** What an endpoint stores was checked when it was stored; an entry that is not a network opens nothing. */
+function networksOf(texts: readonly string[]): Network[] {
+  return texts.flatMap((text) => {
+    try {
+      return parseNetworks([text], 'allowPrivateNetwork');
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Running exchanges by the signal that stops them: one listener per signal, however many requests a worker has made. */
+function abortableSet() {
+  const bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
+  return {
+    add(signal: AbortSignal | undefined, exchange: Exchange): void {
+      if (signal === undefined) {
+        return;
+      }
+      let exchanges = bySignal.get(signal);
+      if (exchanges === undefined) {
+        const started = (exchanges = new Set<Exchange>());
+        bySignal.set(signal, exchanges);
+        signal.addEventListener('abort', () => {
+          for (const each of started) {
+            each.abort();
+          }
+        });
+      }
+      exchanges.add(exchange);
+      if (signal.aborted) {
+        exchange.abort();
+      }
+    },
+    remove(signal: AbortSignal | undefined, exchange: Exchange): void {
+      if (signal !== undefined) {
+        bySignal.get(signal)?.delete(exchange);
+      }
+    },
+  };
+}
+
+/** Remembers results by key, bounded: the work is small, and so must the memory be. */
+function memoize<Argument, Result>(limit: number, make: (argument: Argument) => Result) {
+  const results = new Map<string, Result>();
+  return (key: string, argument: Argument): Result => {
+    const known = results.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const result = make(argument);
+    if (results.size >= limit) {
+      results.clear();
+    }
+    results.set(key, result);
+    return result;
+  };
+}

@@ -1,0 +1,188 @@
+import type { Dispatcher } from 'undici';
+import { headerNames } from '@bestnotify/protocol';
+import { describeUrl } from '../rules/urls.js';
+import { describeError, isOurFault, NotSentError } from './not-sent-error.js';
+import type { Outcome } from './outcome.js';
+
+/** Longest reply that is read; the rest of a longer one is not waited for. */
+export const maxReplyBytes = 64 * 1024;
+
+type Headers = Record<string, string | string[] | undefined>;
+
+/**
+ * One request and its reply, as undici reports them. Ends exactly once, with an outcome, whatever comes in whatever order;
+ * what still comes after that is ignored.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #startedMs = performance.now();
+  readonly #onEnd: (outcome: Outcome) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #hasEnded = false;
+  #status = 0;
+  #headers: Headers = {};
+  #chunks: Buffer[] = [];
+  #sizeBytes = 0;
+
+  constructor(onEnd: (outcome: Outcome) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  /** Called right before the request is written. Before it nothing can have arrived, after it everything may have. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#hasEnded) {
+      throw new Error('ended while it waited for a connection'); // undici then skips the request and keeps the connection
+    }
+    if (this.#controller !== undefined) {
+      controller.abort(new Error('a request is never written twice'));
+      return;
+    }
+    this.#controller = controller;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status >= 200) {
+      this.#status = status;
+      this.#headers = headers;
+    }
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const room = maxReplyBytes - this.#sizeBytes;
+    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    this.#sizeBytes += Math.min(chunk.length, room);
+    if (chunk.length > room) {
+      this.#end(this.#reply(true));
+      this.#controller?.abort(new Error('the reply was longer than is read'));
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#end(this.#reply(false));
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#end(this.#failure(error));
+  }
+
+  /** Ends it because time is up. */
+  timeOut(timeoutMs: number): void {
+    const { error } = this.#hasEnded ? { error: '' } : { error: this.#whatIsMissing(timeoutMs) };
+    this.#stop(
+      this.#controller === undefined
+        ? { kind: 'not-sent', because: 'connect', error, durationMs: this.#elapsedMs() }
+        : this.#noAnswer(error),
+    );
+  }
+
+  /** Ends it because we are stopping. */
+  abort(): void {
+    this.#stop({ kind: 'aborted', mayHaveArrived: this.#controller !== undefined, durationMs: this.#elapsedMs() });
+  }
+
+  #stop(outcome: Outcome): void {
+    if (!this.#hasEnded) {
+      this.#end(outcome);
+      this.#controller?.abort(new Error('stopped'));
+    }
+  }
+
+  #end(outcome: Outcome): void {
+    if (!this.#hasEnded) {
+      this.#hasEnded = true;
+      this.#chunks = [];
+      this.#onEnd(outcome);
+    }
+  }
+
+  #elapsedMs(): number {
+    return performance.now() - this.#startedMs;
+  }
+
+  /** Copied: a slice of seven bytes would keep the 64 KiB it was read into. */
+  #body(): Buffer {
+    return Buffer.concat(this.#chunks, this.#sizeBytes);
+  }
+
+  #reply(truncated: boolean): Outcome {
+    const location = this.#header('location');
+    return {
+      kind: 'replied',
+      status: this.#status,
+      retryAfter: this.#header('retry-after'),
+      reason: this.#header(headerNames.reason),
+      location: location === undefined ? undefined : describeUrl(location),
+      contentLength: this.#header('content-length'),
+      contentEncoding: this.#header('content-encoding'),
+      body: this.#body(),
+      truncated,
+      durationMs: this.#elapsedMs(),
+    };
+  }
+
+  #header(name: string): string | undefined {
+    const value = this.#headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  }
+
+  #noAnswer(error: string): Outcome {
+    return {
+      kind: 'no-answer',
+      error,
+      durationMs: this.#elapsedMs(),
+      // Kept for the log only: half a reply is no reply.
+      ...(this.#status !== 0 && { status: this.#status }),
+      ...(this.#sizeBytes > 0 && { body: this.#body() }),
+    };
+  }
+
+  #failure(error: Error): Outcome {
+    const durationMs = this.#elapsedMs();
+    const text = describeFailure(error);
+    if (this.#controller !== undefined) {
+      return this.#noAnswer(text);
+    }
+    if (error instanceof NotSentError) {
+      return { kind: 'not-sent', because: error.because, error: text, durationMs };
+    }
+    if ((error as { code?: string }).code === 'UND_ERR_INVALID_ARG') {
+      return { kind: 'not-sent', because: 'invalid-url', error: `the request cannot be written: ${text}`, durationMs };
+    }
+    return isOurFault(error) || isClosed(error)
+      ? { kind: 'internal', error: text, durationMs }
+      : { kind: 'not-sent', because: 'connect', error: text, durationMs };
+  }
+
+  #whatIsMissing(timeoutMs: number): string {
+    const within = `within ${timeoutMs} ms`;
+    if (this.#controller === undefined) {
+      return `no connection was free ${within}`;
+    }
+    return this.#status === 0
+      ? `no reply ${within}`
+      : `the reply did not end ${within} (status ${this.#status}, ${this.#sizeBytes} bytes so far)`;
+  }
+}
+
+function isClosed(error: Error): boolean {
+  const { code } = error as { code?: string };
+  return code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED';
+}
+
+/** In the merchant's words where the library's own say little. */
+function describeFailure(error: Error): string {
+  const { code } = error as { code?: string };
+  const text = describeError(error);
+  if (code?.startsWith('HPE_') === true) {
+    return `invalid HTTP: ${text}`;
+  }
+  switch (code) {
+    case 'UND_ERR_HEADERS_OVERFLOW':
+      return 'invalid HTTP: the headers are longer than 16 KiB';
+    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
+      return 'invalid HTTP: the body is not as long as content-length says';
+    case 'UND_ERR_SOCKET':
+      return `the connection ended before the reply did: ${error.message}`;
+    default:
+      return text;
+  }
+}
