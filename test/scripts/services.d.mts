@@ -1,0 +1,15 @@
+export interface Services {
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  /** A folder that goes away with the services. */
+  readonly scratchDir: string;
+  stop(): Promise<void>;
+}
+
+export interface ServicesOptions {
+  durable?: boolean;
+  only?: readonly ('postgres' | 'redis')[];
+  onProgress?: (line: string) => void;
+}
+
+export function startServices(options?: ServicesOptions): Promise<Services>;
