@@ -92,13 +92,17 @@ export class LeaseLostError extends ReceiverError {
   }
 }
 
-/** `ctx.inbox(tx)` was called, but the store keeps no records in the merchant's database. */
+/** `ctx.inbox` was given something that is not an open transaction, or the store keeps no records in the merchant's database. */
 export class InboxUnavailableError extends ReceiverError {
   override readonly name = 'InboxUnavailableError';
   readonly code = 'RECEIVER_INBOX_UNAVAILABLE';
 
-  constructor(facts: { store: string }) {
-    super(`The ${facts.store} store has no inbox. Use postgresInbox to record a notification in your own transaction.`);
+  constructor(facts: { store: string; given?: string }) {
+    super(
+      facts.given === undefined
+        ? `The ${facts.store} store has no inbox. Use postgresInbox to record a notification in your own transaction.`
+        : `ctx.inbox was given ${facts.given}. Pass the open transaction that makes the effect, or the record would commit without it.`,
+    );
   }
 }
 

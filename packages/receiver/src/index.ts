@@ -34,6 +34,7 @@ export { createReceiver, type Receiver } from './receiver.js';
 export type { Secret, SecretList, Secrets } from './secrets.js';
 export type { ReplyFacts, ReplyFormat } from './steps/reply.js';
 export { memoryStore, memoryStoreDefaults, type MemoryStoreOptions, type MemoryStoreParts } from './stores/memory.js';
+export { postgresInbox, type PostgresInbox, type PostgresInboxOptions } from './stores/postgres-inbox.js';
 export { redisStore, redisStoreDefaults, type RedisClient, type RedisStoreOptions } from './stores/redis.js';
 export type {
   Acquired,

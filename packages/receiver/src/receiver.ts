@@ -1,16 +1,13 @@
 import { checkEnvelopeMember } from '@bestnotify/protocol';
-import { expressHandler, type ExpressHandler } from './adapters/express.js';
+import { answerNode, type ExpressHandler } from './adapters/node-request.js';
 import { ConfigurationError } from './errors.js';
-import type { ReceiverStats } from './hooks.js';
+import { tell, type ReceiverStats } from './hooks.js';
 import type { Handler, IncomingNotification, ReceiverReply } from './notification.js';
 import { resolveOptions, type ReceiverOptions, type ReceiverParts } from './options.js';
+import { processorKey } from './processor-key.js';
 import { Processor } from './processor.js';
 import { keySource } from './secrets.js';
 import type { NotificationKey } from './stores/store.js';
-import { tell } from './hooks.js';
-
-/** Where the adapters find the steps; a symbol of the registry, so that two copies of the package understand each other. */
-export const processorKey = Symbol.for('@bestnotify/receiver/processor');
 
 /** Receives notifications of one platform for one merchant. */
 export interface Receiver {
@@ -55,7 +52,7 @@ export function createReceiver(given: ReceiverOptions, parts: ReceiverParts = {}
       return receiver;
     },
     handle: (request) => processor.handle(request),
-    express: () => expressHandler(receiver),
+    express: () => (req, res) => void answerNode(receiver, req, res),
     stats: () => processor.counters.snapshot(),
     forget: (key, subject) => options.store.forget({ source: options.source, to: options.to, ...key }, subject),
     drain: () => processor.drain(),

@@ -1,9 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Receiver } from '../receiver.js';
-import { answerNode, type NodeRequest } from './node-request.js';
-
-/** Fits `app.post(path, …)` of Express 4 and 5. It never calls `next` and never throws. */
-export type ExpressHandler = (req: IncomingMessage, res: ServerResponse, next?: unknown) => void;
+import { answerNode, type ExpressHandler, type NodeRequest } from './node-request.js';
 
 /** The receiver as a route handler; the same as `receiver.express()`. */
 export function expressHandler(receiver: Receiver): ExpressHandler {
@@ -14,3 +11,6 @@ export function expressHandler(receiver: Receiver): ExpressHandler {
 export function captureRawBody(req: IncomingMessage, _res: ServerResponse, bytes: Buffer): void {
   (req as NodeRequest).rawBody = bytes;
 }
+
+export { idempotent, reply, verifySignature, type NotificationRequest } from './express-pieces.js';
+export type { ExpressHandler } from './node-request.js';

@@ -5,7 +5,10 @@ import type { Receiver } from '../receiver.js';
 /** Node's request, with what frameworks and other parsers may have left on it. */
 export type NodeRequest = IncomingMessage & { body?: unknown; rawBody?: unknown };
 
-/** Reads, answers, and never throws: the whole of every adapter over Node's own `http`. */
+/** Fits `app.post(path, …)` of Express 4 and 5. It never calls `next` and never throws. */
+export type ExpressHandler = (req: IncomingMessage, res: ServerResponse, next?: unknown) => void;
+
+/** Reads, answers, and never rejects: the whole of every adapter over Node's own `http`. */
 export async function answerNode(receiver: Receiver, req: NodeRequest, res: ServerResponse): Promise<void> {
   const reply = await receiver.handle({
     method: req.method,
