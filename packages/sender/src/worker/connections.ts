@@ -1,6 +1,8 @@
+import type { SecureContext } from 'node:tls';
 import { Agent } from 'undici';
 import type { AddressRules } from '../rules/addresses.js';
 import { guardedConnector } from './open-connection.js';
+import { describeError, NotSentError } from './not-sent-error.js';
 import type { AddressResolver } from './resolve-address.js';
 import { secureContextOf, tlsIdentity, type TlsSettings } from './tls-identity.js';
 
@@ -74,10 +76,19 @@ function dropOldest(groups: Map<string, Agent>): void {
   }
 }
 
+/** Settings are checked when they are stored; those that cannot be read now are the endpoint's to change. */
+function usableContext(tls: TlsSettings = {}): SecureContext {
+  try {
+    return secureContextOf(tls);
+  } catch (error) {
+    throw new NotSentError({ because: 'tls', problem: `unusable certificates: ${describeError(error)}`, cause: error });
+  }
+}
+
 function createAgent(options: ConnectionPoolOptions, { rules, tls }: ConnectionNeeds): Agent {
   const { resolver, connectTimeoutMs, maxConnectionsPerOrigin } = options;
   return new Agent({
-    connect: guardedConnector({ resolver, rules, connectTimeoutMs, secureContext: secureContextOf(tls ?? {}) }),
+    connect: guardedConnector({ resolver, rules, connectTimeoutMs, secureContext: usableContext(tls) }),
     connections: maxConnectionsPerOrigin,
     pipelining: 1,
     allowH2: false,

@@ -1,11 +1,11 @@
-import { EndpointUrlError } from '../errors.js';
+import { ConfigurationError, EndpointUrlError } from '../errors.js';
 import { parseAllowedNetworks, parseNetworks, type AddressRules, type Network } from '../rules/addresses.js';
 import { checkEndpointUrl, type UrlRules } from '../rules/urls.js';
 import type { ComposedRequest } from './compose-request.js';
 import { createConnections } from './connections.js';
 import { Exchange } from './exchange.js';
 import { dnsLookUp, type LookUpName } from './look-up-name.js';
-import { describeError } from './not-sent-error.js';
+import { describeError, NotSentError } from './not-sent-error.js';
 import type { Outcome } from './outcome.js';
 import { createResolver } from './resolve-address.js';
 
@@ -46,6 +46,9 @@ export interface Deliverer {
 /** @throws ConfigurationError if a network is not one, or not one that can be allowed. */
 export function createDeliverer(given: DelivererOptions = {}): Deliverer {
   const options = { ...delivererDefaults, ...given };
+  for (const option of ['connectTimeoutMs', 'requestTimeoutMs', 'maxConnectionsPerOrigin'] as const) {
+    checkCount(option, options[option]);
+  }
   const { connectTimeoutMs, requestTimeoutMs, maxConnectionsPerOrigin, allowPrivateNetwork } = options;
   const senderAllows = parseAllowedNetworks(allowPrivateNetwork, 'allowPrivateNetwork');
   const denies = parseNetworks(options.denyNetwork, 'denyNetwork');
@@ -70,7 +73,10 @@ export function createDeliverer(given: DelivererOptions = {}): Deliverer {
 
   function send(request: ComposedRequest, onEnd: (outcome: Outcome) => void, signal: AbortSignal | undefined): void {
     const target = targetOf(`${request.allowHttp} ${request.url}`, request);
-    const rules = rulesFor(request.allowPrivateNetwork.join(' '), request);
+    const agent = connections.agentFor({
+      rules: rulesFor(request.allowPrivateNetwork.join(' '), request),
+      tls: request.tls,
+    });
     const exchange = new Exchange((outcome) => {
       clearTimeout(timer);
       attempts.remove(signal, exchange);
@@ -80,28 +86,41 @@ export function createDeliverer(given: DelivererOptions = {}): Deliverer {
       exchange.timeOut(requestTimeoutMs);
     }, requestTimeoutMs);
     attempts.add(signal, exchange);
-    const { headers, body } = request;
-    connections.agentFor({ rules, tls: request.tls }).dispatch({ ...target, method: 'POST', headers, body }, exchange);
+    agent.dispatch({ ...target, method: 'POST', headers: request.headers, body: request.body }, exchange);
   }
 
   return {
     deliver: (request, { signal } = {}) =>
       new Promise((resolve) => {
-        const startedMs = performance.now();
+        if (signal?.aborted === true) {
+          resolve({ kind: 'aborted', mayHaveArrived: false, durationMs: 0 });
+          return;
+        }
         try {
           send(request, resolve, signal);
         } catch (error) {
-          resolve(failureToStart(error, performance.now() - startedMs));
+          resolve(failureToStart(error));
         }
       }),
     close: () => connections.close(),
   };
 }
 
-function failureToStart(error: unknown, durationMs: number): Outcome {
-  return error instanceof EndpointUrlError
-    ? { kind: 'not-sent', because: 'invalid-url', error: error.message, durationMs }
-    : { kind: 'internal', error: describeError(error), durationMs };
+function checkCount(option: string, value: number): void {
+  // Timers take a signed 32-bit number; a larger one would fire at once.
+  if (!(Number.isInteger(value) && value >= 1 && value < 2 ** 31)) {
+    throw new ConfigurationError({ option, problem: `must be a whole number from 1 to 2147483647 (got ${value})` });
+  }
+}
+
+function failureToStart(error: unknown): Outcome {
+  if (error instanceof EndpointUrlError) {
+    return { kind: 'not-sent', because: 'invalid-url', error: error.message, durationMs: 0 };
+  }
+  if (error instanceof NotSentError) {
+    return { kind: 'not-sent', because: error.because, error: error.message, durationMs: 0 };
+  }
+  return { kind: 'internal', error: describeError(error), durationMs: 0 };
 }
 
 /** What an endpoint stores was checked when it was stored; an entry that is not a network opens nothing. */
@@ -134,9 +153,6 @@ function abortableSet() {
         });
       }
       exchanges.add(exchange);
-      if (signal.aborted) {
-        exchange.abort();
-      }
     },
     remove(signal: AbortSignal | undefined, exchange: Exchange): void {
       if (signal !== undefined) {

@@ -66,7 +66,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Ends it because time is up. */
   timeOut(timeoutMs: number): void {
-    const { error } = this.#hasEnded ? { error: '' } : { error: this.#whatIsMissing(timeoutMs) };
+    const error = this.#whatIsMissing(timeoutMs);
     this.#stop(
       this.#controller === undefined
         ? { kind: 'not-sent', because: 'connect', error, durationMs: this.#elapsedMs() }
@@ -168,21 +168,18 @@ function isClosed(error: Error): boolean {
   return code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED';
 }
 
+const plainWords = new Map([
+  ['UND_ERR_HEADERS_OVERFLOW', 'invalid HTTP: the headers are longer than 16 KiB'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'invalid HTTP: the body is not as long as content-length says'],
+]);
+
 /** In the merchant's words where the library's own say little. */
 function describeFailure(error: Error): string {
-  const { code } = error as { code?: string };
-  const text = describeError(error);
-  if (code?.startsWith('HPE_') === true) {
-    return `invalid HTTP: ${text}`;
+  const { code = '' } = error as { code?: string };
+  if (code.startsWith('HPE_')) {
+    return `invalid HTTP: ${describeError(error)}`;
   }
-  switch (code) {
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return 'invalid HTTP: the headers are longer than 16 KiB';
-    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
-      return 'invalid HTTP: the body is not as long as content-length says';
-    case 'UND_ERR_SOCKET':
-      return `the connection ended before the reply did: ${error.message}`;
-    default:
-      return text;
-  }
+  return code === 'UND_ERR_SOCKET'
+    ? `the connection ended before the reply did: ${error.message}`
+    : (plainWords.get(code) ?? describeError(error));
 }

@@ -39,17 +39,17 @@ export function dnsLookUp(options: { asksSystem: boolean }): LookUpName {
       const ttlMs = Math.min(...records.map(({ ttl }) => ttl)) * 1000;
       return { addresses: records.map(({ address }) => address), ttlMs };
     }
-    const error: unknown = v4.status === 'rejected' ? v4.reason : v6.status === 'rejected' ? v6.reason : undefined;
-    if (options.asksSystem && isUnknownToDns(error)) {
+    const failure = [v4, v6].find((answer) => answer.status === 'rejected')?.reason as Error | undefined;
+    if (options.asksSystem && isUnknownToDns(failure)) {
       return askSystem(hostname);
     }
-    throw error ?? new Error(`${hostname} has no address`);
+    throw failure ?? new Error(`${hostname} has no address`);
   };
 }
 
 /** A definite no, or no name server at all. After a timeout the system's resolver would only take a thread to time out again. */
-function isUnknownToDns(error: unknown): boolean {
-  const { code } = error as { code?: string };
+function isUnknownToDns(failure: Error | undefined): boolean {
+  const code = (failure as { code?: string } | undefined)?.code;
   return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'ECONNREFUSED';
 }
 

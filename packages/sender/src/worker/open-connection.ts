@@ -113,9 +113,9 @@ function established(
 ): Promise<Socket> {
   const { isTls, rules, signal, onPhase } = connection;
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown) => {
+    const fail = (error: Error) => {
       socket.destroy();
-      reject(error as Error);
+      reject(error);
     };
     socket.on('error', fail); // stays: an error between here and undici's own listener would be uncaught
     socket.once('close', () => {
@@ -139,7 +139,7 @@ function established(
     signal.addEventListener(
       'abort',
       () => {
-        fail(signal.reason);
+        fail(signal.reason as Error);
       },
       { once: true },
     );

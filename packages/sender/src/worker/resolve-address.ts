@@ -78,7 +78,8 @@ function checked(hostname: string, addresses: readonly string[], rules: AddressR
   for (const address of addresses) {
     const refusal = refuseAddress(address, rules);
     if (refusal !== undefined) {
-      throw new NotSentError({ because: 'forbidden-address', problem: `${hostname} is ${refusal}` });
+      const problem = literalAddress(hostname) === undefined ? `${hostname} is ${refusal}` : refusal;
+      throw new NotSentError({ because: 'forbidden-address', problem });
     }
   }
   return addresses;
