@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { main } from './interrupt.mjs';
 import { runQuietly } from './run-quietly.mjs';
 
 /** The repository's top folder, without a trailing slash. */
@@ -68,9 +69,4 @@ function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await bootstrap().catch((error) => {
-    process.stderr.write(`${error.message}\n`);
-    process.exitCode = 1;
-  });
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(bootstrap);

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { endOnInterrupt } from './interrupt.mjs';
 
 const keeperFile = fileURLToPath(new URL('./services/keeper.mjs', import.meta.url));
 
@@ -23,10 +24,12 @@ export async function startServices({ durable = false, only = ['postgres', 'redi
   });
   const gone = new Promise((resolve) => keeper.once('close', resolve));
   const stop = async () => {
+    forget();
     keeper.ref();
     keeper.stdin.end();
     await gone;
   };
+  const forget = endOnInterrupt(stop);
   keeper.stdin.on('error', () => {}); // EPIPE: it is gone already
   let trouble = '';
   keeper.stderr.on('data', (chunk) => (trouble += chunk));
