@@ -13,7 +13,12 @@ export interface SlotLimits {
   concurrency: number;
   /** Most rows that wait for a slot. Their waiting counts inside the lease. */
   prefetch: number;
+  /** Monotonic, in ms. */
+  now: () => number;
 }
+
+/** How much work waits behind the slots: enough to hide a claim's round trip, too little to outlast a lease. */
+const prefetchMs = 150;
 
 /** The rows a worker holds: those in flight, and a short queue behind them that refills slot by slot. */
 export class WorkerSlots {
@@ -23,6 +28,8 @@ export class WorkerSlots {
   readonly #inFlight = new Set<Promise<void>>();
   readonly #heldByEndpoint = new Map<string, number>();
   #onFinish: () => void = () => undefined;
+  /** Mean time a row takes, in ms, with more weight on the last ones. The first guess is a slow one. */
+  #meanMs = 100;
 
   /** @param start - carries one row out; must not reject. */
   constructor(limits: SlotLimits, start: (held: Held) => Promise<void>) {
@@ -32,12 +39,12 @@ export class WorkerSlots {
 
   /** Rows that may still be claimed. */
   get free(): number {
-    return this.#limits.concurrency + this.#limits.prefetch - this.#inFlight.size - this.#waiting.length;
+    return Math.max(0, this.#limits.concurrency + this.#prefetch - this.#inFlight.size - this.#waiting.length);
   }
 
   /** True if the queue is short enough that another claim is worth its round trip. */
   get isHungry(): boolean {
-    return this.free > 0 && this.#waiting.length <= this.#limits.prefetch / 2;
+    return this.free > 0 && this.#waiting.length <= this.#prefetch / 2;
   }
 
   get inFlight(): number {
@@ -74,11 +81,19 @@ export class WorkerSlots {
     while (this.#inFlight.size > 0) await Promise.race(this.#inFlight);
   }
 
+  /** Little's law: what the slots finish in {@link prefetchMs} at the pace of the last replies. */
+  get #prefetch(): number {
+    const { concurrency, prefetch } = this.#limits;
+    return Math.min(prefetch, Math.ceil((concurrency * prefetchMs) / Math.max(this.#meanMs, 1)));
+  }
+
   #fill(): void {
     while (this.#inFlight.size < this.#limits.concurrency) {
       const held = this.#waiting.shift();
       if (held === undefined) return;
+      const startedAtMs = this.#limits.now();
       const running = this.#start(held).finally(() => {
+        this.#meanMs += (this.#limits.now() - startedAtMs - this.#meanMs) / 16;
         this.#inFlight.delete(running);
         change(this.#heldByEndpoint, held.notification.endpointKey, -1);
         this.#fill();

@@ -14,7 +14,7 @@ import {
 import type { Hooks } from './hooks.js';
 import { marginOf, type ResolvedWorkerOptions } from './options.js';
 import type { Database } from './outbox/database.js';
-import { loadEndpoints, type EndpointSettings } from './outbox/load-endpoints.js';
+import { EndpointCache, type EndpointSettings } from './outbox/load-endpoints.js';
 import { createSettleBuffer, type SettleBuffer } from './settle-buffer.js';
 import { WorkerSlots, type Held } from './worker-slots.js';
 import { claimBatch, type ClaimedNotification } from './worker/claim-batch.js';
@@ -70,13 +70,15 @@ export class Pipeline {
   readonly slots: WorkerSlots;
   readonly #parts: WorkerParts;
   readonly #settles: SettleBuffer;
+  readonly #endpoints: EndpointCache;
   readonly #abort = new AbortController();
   readonly #cursors = new Map<number, string>();
   readonly #claims = new WeakMap<ClaimedNotification, Claim>();
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
-    this.slots = new WorkerSlots(parts.options, (held) => this.#carryOut(held));
+    this.#endpoints = new EndpointCache(parts.database, parts.schema, parts.now);
+    this.slots = new WorkerSlots({ ...parts.options, now: parts.now }, (held) => this.#carryOut(held));
     this.#settles = createSettleBuffer({
       database: parts.database,
       schema: parts.schema,
@@ -134,7 +136,9 @@ export class Pipeline {
     });
     this.#cursors.set(lane, batch.cursor);
     if (batch.notifications.length === 0) return 0;
-    const endpoints = await this.#loadEndpoints(batch.notifications);
+    const endpoints = await this.#endpoints.load(
+      new Map(batch.notifications.map(({ endpointKey, endpointRevision }) => [endpointKey, endpointRevision])),
+    );
     const rows = batch.notifications.map((notification) => {
       this.#claims.set(notification, {
         endpoint: endpoints.get(notification.endpointKey),
@@ -144,11 +148,6 @@ export class Pipeline {
     });
     this.slots.add(rows);
     return rows.length;
-  }
-
-  async #loadEndpoints(notifications: readonly ClaimedNotification[]): Promise<Map<string, EndpointSettings>> {
-    const keys = new Set(notifications.map((notification) => notification.endpointKey));
-    return loadEndpoints(this.#parts.database, this.#parts.schema, [...keys]);
   }
 
   /** The rotation begins at a random endpoint, so that short passes do not always favour the first ones. */

@@ -1,9 +1,11 @@
 import { booleanOf, intOrNull, arrayLiteral, textOf, textOrNull, type Queryable } from './database.js';
 import { quoteSchema } from './schema-name.js';
 
-/** What a worker needs to send to an endpoint. Read anew for each batch: a corrected URL or key counts at once. */
+/** What a worker needs to send to an endpoint. */
 export interface EndpointSettings {
   key: string;
+  /** Changes with every change of the row; keys and URLs of one revision are the same. */
+  revision: string;
   id: string;
   url: string | null;
   ack: string;
@@ -25,7 +27,7 @@ export async function loadEndpoints(
 ): Promise<Map<string, EndpointSettings>> {
   const name = quoteSchema(schema);
   const rows = await database.query(
-    `select e.key::text as key, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http,
+    `select e.key::text as key, e.xmin::text as revision, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http,
             array_to_json(e.allow_private_network)::text as networks,
             (select coalesce(json_agg(json_build_object('id', s.id, 'secret', s.secret) order by s.created_at, s.id), '[]')::text
                from ${name}.endpoint_secret s
@@ -36,6 +38,7 @@ export async function loadEndpoints(
   );
   const endpoints = rows.map((row) => ({
     key: textOf(row, 'key'),
+    revision: textOf(row, 'revision'),
     id: textOf(row, 'id'),
     url: textOrNull(row, 'url'),
     ack: textOf(row, 'ack'),
@@ -47,4 +50,46 @@ export async function loadEndpoints(
     secrets: JSON.parse(textOf(row, 'secrets')) as EndpointSettings['secrets'],
   }));
   return new Map(endpoints.map((endpoint) => [endpoint.key, endpoint]));
+}
+
+const maxCached = 10_000;
+/** A retired key stops signing at the latest after this, even if nothing else about its endpoint changes. */
+const maxAgeMs = 30_000;
+
+/**
+ * Keeps settings until their row changes: the claim tells the row's revision, so a corrected URL or a new key counts
+ * from the next claim on, without reading every endpoint for every batch.
+ */
+export class EndpointCache {
+  readonly #database: Queryable;
+  readonly #schema: string;
+  readonly #now: () => number;
+  #cached = new Map<string, { settings: EndpointSettings; readAtMs: number }>();
+
+  /** @param now - monotonic, in ms. */
+  constructor(database: Queryable, schema: string, now: () => number) {
+    this.#database = database;
+    this.#schema = schema;
+    this.#now = now;
+  }
+
+  /** The settings by key, for `wanted` as key and revision; an endpoint that was removed is missing. */
+  async load(wanted: ReadonlyMap<string, string | null>): Promise<ReadonlyMap<string, EndpointSettings>> {
+    const nowMs = this.#now();
+    const found = new Map<string, EndpointSettings>();
+    const stale: string[] = [];
+    for (const [key, revision] of wanted) {
+      const entry = this.#cached.get(key);
+      if (entry?.settings.revision === revision && nowMs - entry.readAtMs < maxAgeMs) found.set(key, entry.settings);
+      else if (revision !== null) stale.push(key);
+    }
+    if (stale.length > 0) {
+      if (this.#cached.size > maxCached) this.#cached = new Map();
+      for (const [key, settings] of await loadEndpoints(this.#database, this.#schema, stale)) {
+        this.#cached.set(key, { settings, readAtMs: nowMs });
+        found.set(key, settings);
+      }
+    }
+    return found;
+  }
 }

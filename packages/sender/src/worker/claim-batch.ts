@@ -46,6 +46,8 @@ export interface ClaimedNotification {
   /** An earlier request may have reached the merchant. */
   mayHaveArrived: boolean;
   duplicateAccepted: boolean;
+  /** Changes whenever the endpoint does; null once it has been removed. */
+  endpointRevision: string | null;
 }
 
 /** What one claim gives. */
@@ -111,7 +113,7 @@ export function claimStatement(schema: string, { lane, limit }: { lane: number; 
   return `
 with recursive due as materialized (
   -- First of all: is anything due? Else rotating would walk every endpoint that waits for its next attempt.
-  select 1 from ${name}.outbox o where ${pending} and o.due_at <= now() order by o.due_at limit 1
+  select 1 from ${name}.outbox o where o.state = 0 and o.lane + 0 = ${lane} and o.due_at <= now() order by o.due_at limit 1
 ), ahead (endpoint_key, due_at) as (
   -- A loose scan: from each endpoint with pending rows to the next one, and its earliest row. It stops when enough are found.
   (select o.endpoint_key, o.due_at from ${name}.outbox o
@@ -174,7 +176,7 @@ select c.number::text as number, n.id::text as id, c.endpoint_key::text as endpo
        n.source, n.endpoint, n.type, n.biz_id, n.subject, coalesce(c.corrected_url, n.url) as url, n.policy, n.max_attempts,
        n.content_type, n.body, c.may_have_arrived, c.duplicate_accepted,
        ${milliseconds(`now() - c.first_attempt_at`)}::text as age_ms,
-       (coalesce(e.held_ms, 0) - c.held_ms_before)::text as held_ms,
+       (coalesce(e.held_ms, 0) - c.held_ms_before)::text as held_ms, e.xmin::text as endpoint_revision,
        ${milliseconds(`now() - c.round_at`)}::text as round_age_ms,
        ${milliseconds(`now() - c.first_claimed_at`)}::text as known_for_ms,
        (extract(epoch from now()) * 1000)::text as claimed_at_ms
@@ -212,6 +214,7 @@ function notificationOf(row: Row): Omit<ClaimedNotification, 'token'> {
     knownForMs: Number(textOf(row, 'known_for_ms')),
     mayHaveArrived: booleanOf(row, 'may_have_arrived'),
     duplicateAccepted: booleanOf(row, 'duplicate_accepted'),
+    endpointRevision: textOrNull(row, 'endpoint_revision'),
   };
 }
 

@@ -159,13 +159,13 @@ export async function stats(context: OperationContext): Promise<Stats> {
   const name = quoteSchema(context.schema);
   const count = (from: string) => `(select count(*)::int4 from (select 1 from ${from} limit ${statsCountLimit}) c)`;
   const [row] = await context.database.query(
-    `select ${count(`${name}.outbox where state = 0 and lane in (0, 1) and due_at <= now()`)} as due,
-            ${count(`${name}.outbox where state = 0 and lane in (0, 1) and due_at > now() and due_at < now() + interval '2 minutes' and claim_token is not null`)} as in_flight,
+    `select ${count(`${name}.outbox where state = 0 and lane + 0 in (0, 1) and due_at <= now()`)} as due,
+            ${count(`${name}.outbox where state = 0 and lane + 0 in (0, 1) and due_at > now() and due_at < now() + interval '2 minutes' and claim_token is not null`)} as in_flight,
             ${count(`${name}.outbox where state = 2`)} as dead,
             ${count(`${name}.endpoint where source = $1 and held_at is not null`)} as held,
             coalesce((extract(epoch from now() - least(
-              (select min(due_at) from ${name}.outbox where state = 0 and lane = 0),
-              (select min(due_at) from ${name}.outbox where state = 0 and lane = 1))) * 1000), 0)::text as oldest_ms`,
+              (select min(due_at) from ${name}.outbox where state = 0 and lane + 0 = 0),
+              (select min(due_at) from ${name}.outbox where state = 0 and lane + 0 = 1))) * 1000), 0)::text as oldest_ms`,
     [context.source],
   );
   if (row === undefined) throw new Error('stats gave no row');
