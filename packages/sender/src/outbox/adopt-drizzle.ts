@@ -4,7 +4,9 @@ import type { Database, Parameter, Queryable, Row } from './database.js';
 /** Any drizzle database or transaction over PostgreSQL, with or without a schema; only these two methods are used. */
 export interface DrizzleLike {
   execute(query: SQL): PromiseLike<unknown>;
-  transaction<T>(work: (tx: never) => Promise<T>): Promise<T>;
+  // `any`: TypeScript compares a callback's parameters strictly, and each driver's tx is a type of its own.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  transaction<T>(work: (tx: any) => Promise<T>): Promise<T>;
 }
 
 /** True for a drizzle database or transaction. */
