@@ -79,21 +79,22 @@ class MemoryStore implements Store {
     if (found !== undefined) {
       if (found.digest !== request.digest) return { verdict: 'conflict' };
       if (found.state === 'done') return { verdict: 'duplicate' };
-      if (found.state === 'running') {
-        if (found.token === request.token) return { verdict: 'acquired', attempt: found.attempt, fence: found.fence };
-        if (found.leaseEndsAtMs > now) return { verdict: 'busy', remainingMs: found.leaseEndsAtMs - now };
+      if (found.state === 'running' && found.token !== request.token && found.leaseEndsAtMs > now) {
+        return { verdict: 'busy', remainingMs: found.leaseEndsAtMs - now };
       }
     }
     if (guardKey !== undefined && request.order !== undefined) {
       const guard = this.#live(this.#guards, guardKey, now);
       if (guard !== undefined && guard.doneSequence > request.order.sequence) return { verdict: 'stale' };
-      if (guard !== undefined && guard.leaseEndsAtMs > now)
+      if (guard !== undefined && guard.token !== request.token && guard.leaseEndsAtMs > now) {
         return { verdict: 'busy', remainingMs: guard.leaseEndsAtMs - now };
+      }
     }
     if (found === undefined) this.#makeRoom(now);
-    const attempt = (found?.attempt ?? 0) + 1;
-    // Microseconds since the epoch would do as in the other stores; a counter suffices where nothing outlives the process.
-    const fence = (found?.fence ?? 0) + 1;
+    const isMine = found?.state === 'running' && found.token === request.token;
+    const attempt = (found?.attempt ?? 0) + (isMine ? 0 : 1);
+    // The other stores use microseconds since the epoch; a counter suffices where nothing outlives the process.
+    const fence = (found?.fence ?? 0) + (isMine ? 0 : 1);
     this.#put(name, request, { state: 'running', attempt, fence }, now);
     if (guardKey !== undefined) {
       this.#touchGuard(guardKey, request, now, { token: request.token, leaseEndsAtMs: now + request.leaseMs });

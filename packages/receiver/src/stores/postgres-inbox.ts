@@ -109,7 +109,12 @@ class Inbox implements PostgresInbox {
   async #explain(request: ClaimRequest): Promise<Acquired | undefined> {
     const { key, order, digest } = request;
     const subject = order === undefined ? '' : subjectText(key, order.subject);
-    const [row = {}] = await this.query(this.sql.explain, [keyText(key), subject, String(order?.sequence ?? 0)]);
+    const [row = {}] = await this.query(this.sql.explain, [
+      keyText(key),
+      subject,
+      String(order?.sequence ?? 0),
+      request.token,
+    ]);
     if (typeof row['recorded'] === 'string') {
       return { verdict: row['recorded'] === digest ? 'duplicate' : 'conflict' };
     }

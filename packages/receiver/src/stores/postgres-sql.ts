@@ -78,20 +78,23 @@ claimed as (
 )
 select attempt::text as attempt, fence::text as fence from claimed`,
 
-    // Asked when a claim was refused. $1 key, $2 subject or '', $3 sequence or '0'
+    // Asked when a claim was refused. $1 key, $2 subject or '', $3 sequence or '0', $4 token
     explain: `
 select (select digest from ${inbox} where key = $1::text) as recorded,
        l.digest as digest,
-       case when l.token is not null then ceil(extract(epoch from l.lease_ends_at - clock_timestamp()) * 1000)::bigint::text end as remaining,
+       case when l.token <> $4::text then ceil(extract(epoch from l.lease_ends_at - clock_timestamp()) * 1000)::bigint::text end as remaining,
        (select true::text from ${latest} where subject = $2::text and done_sequence > $3::text::bigint) as newer,
        (select ceil(extract(epoch from g.lease_ends_at - clock_timestamp()) * 1000)::bigint::text
-          from ${lease} g where g.key = $2::text and g.token is not null) as guarded
+          from ${lease} g where g.key = $2::text and g.token <> $4::text) as guarded
   from (select 1) one left join ${lease} l on l.key = $1::text`,
 
     // $1 key, $2 subject or the key again, $3 token, $4 lease ms
+    // Both or none: a record whose guard was taken over must not be held any longer.
     renew: `
 update ${lease} set lease_ends_at = ${leaseEnd('$4')}
  where key in ($1::text, $2::text) and token = $3::text
+   and (select count(*) from ${lease} where key in ($1::text, $2::text) and token = $3::text)
+       = case when $1::text = $2::text then 1 else 2 end
 returning key`,
 
     release: `

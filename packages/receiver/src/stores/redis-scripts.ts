@@ -75,23 +75,21 @@ export const acquireScript = script(
   if r then
     if r.digest ~= digest then return 'C' end
     if r.state == 'D' then return 'D' end
-    if r.state == 'R' then
-      if r.token == token then return 'A ' .. int(r.attempt) .. ' ' .. int(r.fence) end
-      if r.at > nowMs then return 'B ' .. int(r.at - nowMs) end
-    end
+    if r.state == 'R' and r.token ~= token and r.at > nowMs then return 'B ' .. int(r.at - nowMs) end
   end
-  local fence = math.max(r and r.fence + 1 or 0, nowUs)
+  local mine = r and r.state == 'R' and r.token == token
+  local fence = mine and r.fence or math.max(r and r.fence + 1 or 0, nowUs)
   local leaseEnd = nowMs + tonumber(leaseMs)
   if guardKey then
     local g = readGuard()
     if g then
       if g.done ~= '-' and tonumber(g.done) > tonumber(sequence) then return 'S' end
-      if g.token ~= '-' and g.at > nowMs then return 'B ' .. int(g.at - nowMs) end
-      fence = math.max(fence, g.fence + 1)
+      if g.token ~= '-' and g.token ~= token and g.at > nowMs then return 'B ' .. int(g.at - nowMs) end
+      if not mine then fence = math.max(fence, g.fence + 1) end
     end
     writeGuard(token, leaseEnd, g and g.done or '-', fence, keepMs)
   end
-  local attempt = (r and r.attempt or 0) + 1
+  local attempt = (r and r.attempt or 0) + (mine and 0 or 1)
   write(key, 'R', digest, token, leaseEnd, fence, attempt, keepMs)
   return 'A ' .. int(attempt) .. ' ' .. int(fence)
 `,
