@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
-const enders = [];
+const enders = new Set();
 
 /**
  * Runs a root command. An error becomes its message on stderr and exit code 1: the reader needs the next step, not the
@@ -9,6 +9,7 @@ const enders = [];
  */
 export async function main(command) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => void endAll(signal));
+  endWithNpm();
   try {
     await command();
   } catch (error) {
@@ -19,25 +20,24 @@ export async function main(command) {
 
 /** @returns a function that forgets `end`, for when it has ended in another way. */
 export function endOnInterrupt(end) {
-  enders.push(end);
-  return () => enders.splice(enders.indexOf(end), 1);
+  enders.add(end);
+  return () => enders.delete(end);
 }
 
 /**
- * Starts a command in a process group of its own, so that an interruption reaches it and all that it started, and reaches
- * them before the services they use.
+ * Starts a command that ends when this one is interrupted, before the services that it uses.
  *
  * @returns the process, and how it will have ended: `undefined` for exit code 0, else a few words.
  */
 export function startCommand(command, args, options) {
-  const child = spawn(command, args, { ...options, detached: true });
+  const child = spawn(command, args, options);
   const ended = new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('close', (code, signal) => resolve(code === 0 ? undefined : `exit code ${code ?? signal}`));
   });
   const forget = endOnInterrupt(async () => {
-    killGroup(child, 'SIGTERM');
-    const impatience = setTimeout(() => killGroup(child, 'SIGKILL'), 5_000);
+    child.kill('SIGTERM');
+    const impatience = setTimeout(() => child.kill('SIGKILL'), 5_000);
     await ended;
     clearTimeout(impatience);
   });
@@ -49,10 +49,14 @@ async function endAll(signal) {
   process.exit(128 + constants.signals[signal]);
 }
 
-function killGroup(child, signal) {
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // it has ended already, or never began
-  }
+/** npm does not pass on a signal that only it received; it just ends, and we would go on unseen. */
+function endWithNpm() {
+  if (process.env['npm_lifecycle_event'] === undefined) return;
+  const npm = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(watch);
+    void endAll('SIGTERM');
+  }, 1_000);
+  watch.unref();
 }

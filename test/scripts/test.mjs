@@ -1,6 +1,6 @@
 // `npm test`: checks and tests on real services, from whatever state the clone is in. With arguments, only vitest runs,
 // and is given them: `npm test -- backoff`, `npm test -- -t 'worker died'`.
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { runChecks } from './check.mjs';
@@ -29,7 +29,8 @@ await main(async () => {
 
 /** Runs vitest in the open, and reads its own account of the run afterwards. */
 async function runVitest(args, services) {
-  const report = path.join(services.scratchDir, 'vitest.json');
+  const report = path.join(root, 'artifacts', 'vitest.json');
+  await rm(report, { force: true });
   const { ended } = startCommand(
     path.join(root, 'node_modules', '.bin', 'vitest'),
     ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args],
