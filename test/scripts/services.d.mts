@@ -1,6 +1,7 @@
 export interface Services {
   readonly databaseUrl: string;
   readonly redisUrl: string;
+  readonly sinkUrl: string;
   /** A folder that goes away with the services. */
   readonly scratchDir: string;
   stop(): Promise<void>;
@@ -8,7 +9,7 @@ export interface Services {
 
 export interface ServicesOptions {
   durable?: boolean;
-  only?: readonly ('postgres' | 'redis')[];
+  only?: readonly ('postgres' | 'redis' | 'sink')[];
   onProgress?: (line: string) => void;
 }
 

@@ -14,7 +14,7 @@ const keeperFile = fileURLToPath(new URL('./services/keeper.mjs', import.meta.ur
  *
  * @param options.durable - PostgreSQL as in production (fsync and synchronous commit on): for benchmarks. By default a
  *   crash of the machine may lose data, which tests do not care about.
- * @param options.only - start no more than these: `'postgres'`, `'redis'`.
+ * @param options.only - which to start: `'postgres'`, `'redis'`, and `'sink'`, an nginx that answers `success`.
  * @param options.onProgress - told a line about each thing that takes a while, such as an installation.
  */
 export async function startServices({ durable = false, only = ['postgres', 'redis'], onProgress = () => {} } = {}) {

@@ -2,6 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { startNginx } from './nginx.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRedis } from './redis.mjs';
 import { isTraversableByAll } from './unprivileged.mjs';
@@ -20,20 +21,23 @@ const scratchDir = mkdtempSync(path.join(isTraversableByAll(tmpdir()) ? tmpdir()
 chmodSync(scratchDir, 0o711);
 
 const running = [];
-const keep = async (starting) => {
-  const service = await starting;
+const start = async (name, given, starter) => {
+  if (given) return given;
+  if (!only.includes(name)) return undefined;
+  const service = await starter({ scratchDir, durable, progress });
   running.push(service);
   return service.url;
 };
 try {
-  const urls = await Promise.allSettled([
-    process.env['DATABASE_URL'] ?? (only.includes('postgres') ? keep(startPostgres({ scratchDir, durable })) : ''),
-    process.env['REDIS_URL'] ?? (only.includes('redis') ? keep(startRedis({ scratchDir, progress })) : ''),
+  const starts = await Promise.allSettled([
+    start('postgres', process.env['DATABASE_URL'], startPostgres),
+    start('redis', process.env['REDIS_URL'], startRedis),
+    start('sink', undefined, startNginx),
   ]);
-  const failure = urls.find(({ status }) => status === 'rejected');
+  const failure = starts.find(({ status }) => status === 'rejected');
   if (failure) throw failure.reason;
-  const [databaseUrl, redisUrl] = urls.map(({ value }) => value);
-  tell({ ready: { databaseUrl, redisUrl, scratchDir } });
+  const [databaseUrl, redisUrl, sinkUrl] = starts.map(({ value }) => value);
+  tell({ ready: { databaseUrl, redisUrl, sinkUrl, scratchDir } });
   await ownerGone;
 } catch (error) {
   tell({ failed: error.message });

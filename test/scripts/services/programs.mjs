@@ -13,7 +13,7 @@ export async function requireProgram({ names, debianPackage, otherwise, progress
   if (found) return found;
   if (process.getuid?.() === 0 && existsSync('/etc/debian_version')) {
     progress(`installing Debian's ${debianPackage}, because no ${names.join(' or ')} was found…`);
-    await installFromDebian(debianPackage, otherwise);
+    await installFromDebian(debianPackage, names[0], otherwise);
     const installed = findProgram(names);
     if (installed) return installed;
   }
@@ -35,11 +35,11 @@ function isExecutable(file) {
   }
 }
 
-async function installFromDebian(name, otherwise) {
+async function installFromDebian(name, service, otherwise) {
   const apt = (...args) =>
     runQuietly('apt-get', ['-y', ...args], { env: { DEBIAN_FRONTEND: 'noninteractive' }, nextStep: otherwise });
   const install = () => apt('install', '--no-install-recommends', name);
   await install().catch(() => apt('update').then(install)); // a fresh machine has no package lists yet
   // Debian starts a server that it installs; we asked for the program, not for a service on its usual port.
-  await runQuietly('service', [name, 'stop']).catch(() => {});
+  await runQuietly('service', [service, 'stop']).catch(() => {});
 }

@@ -1,0 +1,37 @@
+/** The middle of some numbers; between the two in the middle when they are even in count. */
+export function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const half = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+/**
+ * Measures several subjects in turn, round after round, because a machine's speed drifts by more than they differ; every
+ * other round runs backwards, so that none is always the first.
+ *
+ * @param subjects - by name, functions that measure once and give a number.
+ * @returns by name, the numbers of all rounds.
+ */
+export async function interleave(subjects, { rounds = 5, unit = 'per second' } = {}) {
+  const names = Object.keys(subjects);
+  const measured = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 1; round <= rounds; round++) {
+    for (const name of round % 2 === 1 ? names : names.toReversed()) measured[name].push(await subjects[name]());
+    const line = names.map((name) => `${name} ${format(measured[name].at(-1))}`);
+    console.log(`round ${round}/${rounds}: ${line.join(', ')} ${unit}`);
+  }
+  for (const name of names) console.log(`median: ${name} ${format(median(measured[name]))} ${unit}`);
+  return measured;
+}
+
+/** How many times as much as `than` there was of `numbers`: the median of the rounds' own ratios. */
+export function medianRatio(numbers, than) {
+  return round(median(numbers.map((number, index) => number / than[index])));
+}
+
+/** To three digits after the point: more is noise. */
+export function round(number) {
+  return Math.round(number * 1_000) / 1_000;
+}
+
+const format = (number) => number.toLocaleString('en-US', { maximumFractionDigits: 1 });
