@@ -19,9 +19,9 @@ import type { Database } from './outbox/database.js';
 import { createOperations, type Operations } from './outbox/operations/index.js';
 import { resolvePolicy } from './rules/policies.js';
 import { checkSenderOptions, type SenderOptions } from './sender-options.js';
-import { runOnce, startWorker, type Worker } from './start-worker.js';
+import { runOnce, startWorker, type Worker } from './worker.js';
 import { createDeliverer } from './worker/deliver.js';
-import type { PassSummary, WorkerParts } from './worker.js';
+import type { PassSummary, WorkerParts } from './pipeline.js';
 
 /** The platform's side: an outbox, and workers that empty it. */
 export interface Sender {

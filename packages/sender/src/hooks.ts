@@ -35,6 +35,16 @@ export interface SenderEvents {
   claimsLost: NotificationFacts & { lostClaims: number };
   /** The merchant's receiver refused in a way that points to a wrong key, clock or set-up. */
   refused: NotificationFacts & { because: string; hint: string | null };
+  /** An endpoint failed too often in a row: nothing but one probe at a time is sent to it for `forMs`. */
+  endpointParked: { source: string; endpoint: string; forMs: number; failures: number };
+  /** A parked endpoint answered again. */
+  endpointUnparked: { source: string; endpoint: string };
+  /** An endpoint said 410 Gone twice in a row and is held until somebody resumes it. */
+  endpointDisabled: { source: string; endpoint: string };
+  /** Most endpoints could not be reached at once, so the fault is here: this worker rests, charges nothing and parks nobody. */
+  suspended: { forMs: number; endpoints: number };
+  /** Endpoints can be reached again. */
+  resumed: Record<string, never>;
   /** Something of ours failed; the worker goes on. `during` names the step. */
   error: { during: string; error: unknown };
 }

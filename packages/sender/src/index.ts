@@ -53,6 +53,6 @@ export {
   type PresetName,
 } from './rules/policies.js';
 export { senderDefaults, type SenderOptions } from './sender-options.js';
-export type { Worker } from './start-worker.js';
-export type { PassSummary } from './worker.js';
+export type { PassSummary } from './pipeline.js';
+export type { Worker } from './worker.js';
 export type { AckFunction } from './worker/judge-response.js';

@@ -18,6 +18,8 @@ export interface WorkerOptions {
   maxPollMs?: number;
   /** Requests in flight to one endpoint, where it sets no limit of its own. @default an eighth of `concurrency`, at least 1 */
   maxInFlightPerEndpoint?: number;
+  /** Whether endpoints that keep failing are parked. @default true */
+  breaker?: boolean;
 }
 
 export const workerDefaults = {
@@ -28,6 +30,7 @@ export const workerDefaults = {
   connectTimeoutMs: 5_000,
   minPollMs: 50,
   maxPollMs: 2_000,
+  breaker: true,
 } as const satisfies WorkerOptions;
 
 /** What a lease must leave for writing the verdict down, in ms. */

@@ -4,6 +4,7 @@ import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
 import { checkEndpointUrl } from '../rules/urls.js';
 import {
   booleanOf,
+  intOf,
   intOrNull,
   textOf,
   textOrNull,
@@ -32,6 +33,10 @@ export interface EndpointInput {
   ack?: string;
   /** Most requests in flight to this endpoint from one worker. @default an eighth of the worker's concurrency */
   maxInFlight?: number;
+  /** Most requests in flight to this endpoint from all workers together, exactly. Costs a transaction per claim; left out, no such limit. */
+  maxInFlightEverywhere?: number;
+  /** Most requests begun per second, from all workers together; up to one second's worth may come at once. Left out, no such limit. */
+  maxPerSecond?: number;
   /** Whether plain http is allowed. @default false */
   allowHttp?: boolean;
   /** Private networks this endpoint may be in, as CIDRs, or `true` for all that the sender's own option allows. @default false */
@@ -52,11 +57,17 @@ export interface Endpoint {
   policy: string | null;
   maxAttempts: number | null;
   maxInFlight: number | null;
+  maxInFlightEverywhere: number | null;
+  maxPerSecond: number | null;
   allowHttp: boolean;
   allowPrivateNetwork: readonly string[];
   owner: string | null;
   /** Why it is held, or null. Held notifications are kept and not sent. */
   heldBecause: string | null;
+  /** How long the breaker still keeps it parked, in ms; 0 means a probe is due, null that it is not parked. */
+  parkedForMs: number | null;
+  /** Failures in a row that count towards parking. */
+  failures: number;
   secrets: readonly { id: string; fingerprint: string }[];
 }
 
@@ -182,6 +193,10 @@ function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets
   }
   checkCount('maxAttempts', input.maxAttempts);
   checkCount('maxInFlight', input.maxInFlight);
+  checkCount('maxInFlightEverywhere', input.maxInFlightEverywhere);
+  if (input.maxPerSecond !== undefined && !(input.maxPerSecond >= 0.001 && input.maxPerSecond <= 10_000)) {
+    throw new ConfigurationError({ option: 'maxPerSecond', problem: 'must be a number from 0.001 to 10000' });
+  }
   const networks =
     typeof allowPrivateNetwork === 'boolean' ? (allowPrivateNetwork ? everyNetwork : []) : allowPrivateNetwork;
   return {
@@ -191,6 +206,8 @@ function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets
     policy: input.policy === undefined ? null : resolvePolicy(input.policy, context.policies).text,
     max_attempts: input.maxAttempts ?? null,
     max_in_flight: input.maxInFlight ?? null,
+    max_in_flight_everywhere: input.maxInFlightEverywhere ?? null,
+    max_per_second: input.maxPerSecond ?? null,
     allow_http: allowHttp,
     allow_private_network: JSON.stringify(networks),
     owner: input.owner ?? null,
@@ -235,9 +252,15 @@ async function upsert(
     endpoint.isNew === true
       ? 'do nothing'
       : `do update set updated_at = now(), ${names.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+  const name = quoteSchema(context.schema);
   const [row] = await tx.query(
-    `insert into ${quoteSchema(context.schema)}.endpoint as e (source, id, ${names.join(', ')})
-     values ($1, $2, ${values.join(', ')}) on conflict (source, id) ${onConflict} returning e.key::text as key`,
+    `with put as (
+       insert into ${name}.endpoint as e (source, id, ${names.join(', ')})
+       values ($1, $2, ${values.join(', ')}) on conflict (source, id) ${onConflict} returning e.key
+     ), health as (
+       insert into ${name}.endpoint_health (endpoint_key) select key from put on conflict do nothing
+     )
+     select key::text as key from put`,
     [context.source, endpoint.id, ...Object.values(endpoint.columns)],
   );
   return row === undefined ? undefined : textOf(row, 'key');
@@ -246,6 +269,8 @@ async function upsert(
 const typesOf: Readonly<Record<string, string>> = {
   max_attempts: 'int4',
   max_in_flight: 'int4',
+  max_in_flight_everywhere: 'int4',
+  max_per_second: 'float8',
   allow_http: 'boolean',
 };
 
@@ -289,12 +314,13 @@ async function replaceSecrets(
 function selectEndpoints(schema: string, where: string): string {
   const name = quoteSchema(schema);
   return `
-select e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.max_in_flight, e.allow_http, e.owner, e.held_because,
+select e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.max_in_flight, e.max_in_flight_everywhere, e.max_per_second::text as max_per_second, e.allow_http, e.owner, e.held_because,
+       (greatest(extract(epoch from h.parked_until - now()), 0) * 1000)::int4 as parked_for_ms, coalesce(h.failures, 0) as failures,
        array_to_json(e.allow_private_network)::text as networks,
        (select coalesce(json_agg(json_build_object('id', s.id, 'fingerprint', left(encode(s.fingerprint, 'hex'), 8)) order by s.created_at, s.id), '[]')::text
           from ${name}.endpoint_secret s
          where s.endpoint_key = e.key and (s.retires_at is null or s.retires_at > now())) as secrets
-  from ${name}.endpoint e ${where}`;
+  from ${name}.endpoint e left join ${name}.endpoint_health h on h.endpoint_key = e.key ${where}`;
 }
 
 function endpointOf(row: Row): Endpoint {
@@ -306,10 +332,14 @@ function endpointOf(row: Row): Endpoint {
     policy: textOrNull(row, 'policy'),
     maxAttempts: intOrNull(row, 'max_attempts'),
     maxInFlight: intOrNull(row, 'max_in_flight'),
+    maxInFlightEverywhere: intOrNull(row, 'max_in_flight_everywhere'),
+    maxPerSecond: row['max_per_second'] === null ? null : Number(textOf(row, 'max_per_second')),
     allowHttp: booleanOf(row, 'allow_http'),
     allowPrivateNetwork: JSON.parse(textOf(row, 'networks')) as string[],
     owner: textOrNull(row, 'owner'),
     heldBecause: textOrNull(row, 'held_because'),
+    parkedForMs: intOrNull(row, 'parked_for_ms'),
+    failures: intOf(row, 'failures'),
     secrets: JSON.parse(textOf(row, 'secrets')) as Endpoint['secrets'],
   };
 }

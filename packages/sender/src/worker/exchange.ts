@@ -7,6 +7,9 @@ import type { Outcome } from './outcome.js';
 /** Longest reply that is read; the rest of a longer one is not waited for. */
 export const maxReplyBytes = 64 * 1024;
 
+/** Any number is legal, and a storm of them costs us more than it costs its sender. */
+const maxInterimReplies = 100;
+
 type Headers = Record<string, string | string[] | undefined>;
 
 /**
@@ -18,6 +21,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #onEnd: (outcome: Outcome) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #hasEnded = false;
+  #interimReplies = 0;
   #status = 0;
   #headers: Headers = {};
   #chunks: Buffer[] = [];
@@ -43,6 +47,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status >= 200) {
       this.#status = status;
       this.#headers = headers;
+    } else if ((this.#interimReplies += 1) > maxInterimReplies) {
+      this.#stop(this.#noAnswer(`more than ${maxInterimReplies} interim replies`));
     }
   }
 

@@ -6,7 +6,7 @@ import {
   type Reply,
   type ReplyReason,
 } from '@bestnotify/protocol';
-import { hintFor } from './reply-hint.js';
+import { hintFor, hintForStatus } from './reply-hint.js';
 import type { Judgement, Outcome } from './outcome.js';
 
 /** A platform's own rule of what acknowledges. Called for 2xx replies that were read to their end; must be synchronous. */
@@ -34,8 +34,10 @@ export function judgeResponse(outcome: Outcome, context: JudgeContext): Judgemen
   switch (outcome.kind) {
     case 'replied':
       return judgeReply(outcome, context);
-    case 'no-answer':
-      return { kind: 'retry', because: 'no-answer', countsForBreaker: true };
+    case 'no-answer': {
+      const hint = hintForStatus(outcome.status);
+      return { kind: 'retry', because: 'no-answer', ...(hint !== undefined && { hint }), countsForBreaker: true };
+    }
     case 'not-sent': {
       const { because } = outcome;
       // A refused address or URL is a setting to change, not an endpoint that is down.

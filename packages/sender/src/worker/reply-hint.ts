@@ -16,6 +16,11 @@ export function hintFor(reply: Replied, ack: string): string | undefined {
   return nearMiss(reply, ack);
 }
 
+/** The same for a reply that was not whole, of which only the status is sure. */
+export function hintForStatus(status: number | undefined): string | undefined {
+  return status === 204 || status === 205 ? nearMissHint('success', { status, body: Buffer.alloc(0) }) : undefined;
+}
+
 function nearMiss(reply: Replied, ack: string): string | undefined {
   return ack === 'success' || ack === 'status' || ack === 'json-code' ? nearMissHint(ack, reply) : undefined;
 }
@@ -46,8 +51,11 @@ function lettersHint(body: Buffer): string | undefined {
   if (/^\s*fail(?:ed|ure)?\s*$/i.test(text)) {
     return 'the receiver said fail with a 2xx status; it is retried, and a status outside 2xx would say it to every sender';
   }
-  const plain = text.normalize('NFKC').replace(/[\p{C}\p{Z}\s]/gu, '');
-  return plain.toLowerCase() === 'success' && text.trim() !== plain
+  const plain = text
+    .replace(/\p{C}|(?! )\p{Z}/gu, '')
+    .normalize('NFKC')
+    .trim();
+  return plain.toLowerCase() === 'success'
     ? 'the body was the word in full-width letters or with invisible characters; reply with the 7 ASCII bytes success'
     : undefined;
 }

@@ -28,6 +28,8 @@ create table ${schema}.endpoint (
   policy text,
   max_attempts integer,
   max_in_flight integer,
+  max_in_flight_everywhere integer,
+  max_per_second double precision,
   allow_http boolean not null default false,
   allow_private_network text[] not null default '{}',
   owner text,
@@ -39,6 +41,7 @@ create table ${schema}.endpoint (
   updated_at timestamptz not null default now(),
   unique (source, id)
 );
+create index endpoint_limited on ${schema}.endpoint (key) where max_in_flight_everywhere is not null or max_per_second is not null;
 comment on column ${schema}.endpoint.url is 'Null where every notification brings its own.';
 comment on column ${schema}.endpoint.held_ms is 'How long the endpoint has been held in all, in ms: subtracted from the age of its notifications.';
 
@@ -53,6 +56,27 @@ create table ${schema}.endpoint_secret (
 );
 create index endpoint_secret_fingerprint on ${schema}.endpoint_secret (fingerprint);
 comment on table ${schema}.endpoint_secret is 'Apart from the endpoint, so that a role may enqueue and yet read no secret.';
+
+create table ${schema}.endpoint_health (
+  endpoint_key bigint primary key references ${schema}.endpoint (key) on delete cascade,
+  failures integer not null default 0,
+  last_failed bigint,
+  parks integer not null default 0,
+  parked_until timestamptz,
+  probe_until timestamptz,
+  rest_until timestamptz,
+  ramped_from timestamptz,
+  gone integer not null default 0,
+  tokens double precision not null default 0,
+  tokens_at timestamptz not null default now()
+) with (fillfactor = 50);
+comment on table ${schema}.endpoint_health is 'What the workers share about an endpoint. Apart from the endpoint, whose row version tells workers that its settings changed.';
+comment on column ${schema}.endpoint_health.failures is 'Failures in a row that count towards parking.';
+comment on column ${schema}.endpoint_health.last_failed is 'The notification that failed last: a probe takes another one, so that one bad row cannot park a merchant for ever.';
+comment on column ${schema}.endpoint_health.parked_until is 'When a probe may be sent; null while the endpoint is not parked.';
+comment on column ${schema}.endpoint_health.probe_until is 'The lease of the one probe under way.';
+comment on column ${schema}.endpoint_health.rest_until is 'The endpoint asked to be left alone until then: retry-after on 429 and 503.';
+comment on column ${schema}.endpoint_health.ramped_from is 'When it came back; its in-flight limit grows from 1 from then on.';
 
 create sequence ${schema}.notification_number as bigint;
 

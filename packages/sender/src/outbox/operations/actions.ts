@@ -1,3 +1,4 @@
+import { textOf } from '../database.js';
 import { quoteSchema } from '../schema-name.js';
 import { DuplicateEffectError, IllegalStateError, UnknownEndpointError, UnknownNotificationError } from '../errors.js';
 import { checkEndpointUrl } from '../../rules/urls.js';
@@ -99,6 +100,8 @@ export async function resumeEndpoint(context: OperationContext, endpoint: string
     action: 'resume-endpoint',
     set: `held_ms = held_ms + coalesce((extract(epoch from now() - held_at) * 1000)::bigint, 0), held_at = null, held_because = null`,
     parameters: [],
+    // Its backlog comes back slowly, and two old replies of 410 do not hold it again at the next one.
+    alsoHealth: 'gone = 0, ramped_from = now()',
   });
   context.onDue();
 }
@@ -126,14 +129,21 @@ async function changePending(
 async function changeEndpoint(
   context: OperationContext,
   endpoint: string,
-  change: Action & { action: string; set: string; parameters: string[] },
+  change: Action & { action: string; set: string; parameters: string[]; alsoHealth?: string },
 ): Promise<void> {
   await context.database.transaction(async (tx) => {
-    const changed = await tx.query(
-      `update ${quoteSchema(context.schema)}.endpoint set ${change.set} where source = $1 and id = $2 returning 1 as one`,
+    const name = quoteSchema(context.schema);
+    const [changed] = await tx.query(
+      `update ${name}.endpoint set ${change.set} where source = $1 and id = $2 returning key::text as key`,
       [context.source, endpoint, ...change.parameters],
     );
-    if (changed.length === 0) throw new UnknownEndpointError({ endpoint, source: context.source });
+    if (changed === undefined) throw new UnknownEndpointError({ endpoint, source: context.source });
+    if (change.alsoHealth !== undefined) {
+      const key = textOf(changed, 'key');
+      await tx.query(`update ${name}.endpoint_health set ${change.alsoHealth} where endpoint_key = $1::text::bigint`, [
+        key,
+      ]);
+    }
     await audit(tx, context, { ...change, endpoint });
   });
 }

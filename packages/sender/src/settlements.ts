@@ -1,4 +1,3 @@
-import type { Hooks, NotificationFacts } from './hooks.js';
 import type { EndpointSettings } from './outbox/load-endpoints.js';
 import { scheduleNext, unchargedDelayMs } from './rules/backoff.js';
 import { decodePolicy, type Policy } from './rules/policies.js';
@@ -28,12 +27,6 @@ export function endWithoutRequest(
   return mayBeForgotten && !notification.duplicateAccepted ? 'outlived-retention' : undefined;
 }
 
-/** What is told of a notification in events. */
-export function factsOf(notification: ClaimedNotification): NotificationFacts {
-  const { id, source, to, type, bizId, subject, round } = notification;
-  return { id, source, endpoint: to, type, bizId, subject, round };
-}
-
 /** A verdict in the words of the outbox. Pure: `random` only feeds the jitter. */
 export function settlementOf(
   notification: ClaimedNotification,
@@ -48,7 +41,8 @@ export function settlementOf(
   },
 ): Settlement {
   const { outcome, judgement, facts, policy, maxAttempts, random } = result;
-  const isCharged = judgement.kind !== 'uncharged';
+  // A probe is sent to find out about the endpoint, not for the row's own sake.
+  const isCharged = judgement.kind !== 'uncharged' && !(judgement.kind === 'retry' && notification.isProbe);
   const ordinal = isCharged ? notification.attempts + 1 : null;
   const base = {
     number: notification.number,
@@ -65,17 +59,9 @@ export function settlementOf(
     case 'dead':
       return { ...base, state: 2, delayMs: 0, reason: judgement.because };
     case 'uncharged':
-      if (notification.attempts === 0 && notification.roundAgeMs > neverAttemptedAfterMs) {
-        return { ...base, state: 2, delayMs: 0, reason: 'never-attempted' };
-      }
-      // What we stopped ourselves is due again at once; a fault of ours is not hammered at.
-      return {
-        ...base,
-        state: 0,
-        delayMs: outcome.kind === 'aborted' ? 0 : unchargedDelayMs(notification.waits),
-        reason: null,
-      };
+      return waiting(notification, base, outcome.kind === 'aborted' ? 0 : unchargedDelayMs(notification.waits));
     case 'retry': {
+      if (!isCharged) return waiting(notification, base, unchargedDelayMs(notification.waits));
       const schedule = scheduleNext({
         policy,
         maxAttempts,
@@ -91,6 +77,15 @@ export function settlementOf(
     default:
       return judgement satisfies never;
   }
+}
+
+type Base = Omit<Settlement, 'state' | 'delayMs' | 'reason'>;
+
+/** Nothing was charged: the row waits, but not for ever. What we stopped ourselves is due again at once. */
+function waiting(notification: ClaimedNotification, base: Base, delayMs: number): Settlement {
+  return notification.attempts === 0 && notification.roundAgeMs > neverAttemptedAfterMs
+    ? { ...base, state: 2, delayMs: 0, reason: 'never-attempted' }
+    : { ...base, state: 0, delayMs, reason: null };
 }
 
 /** A row that is given back as it was, because it was not started. */
@@ -143,30 +138,4 @@ function mayHaveArrived(outcome: Outcome, judgement: Judgement): boolean {
     default:
       return outcome satisfies never;
   }
-}
-
-/** Whether a person should hear of this refusal: each time, or only of a notification's first. */
-export function isAlert(judgement: Judgement, { attempts }: ClaimedNotification): boolean {
-  return judgement.kind === 'retry' && (judgement.alert === 'each' || (judgement.alert === 'first' && attempts === 0));
-}
-
-/** Tells the host what was written down. */
-export function report(
-  hooks: Hooks,
-  notification: ClaimedNotification,
-  { settlement, isRefusal }: { settlement: Settlement; isRefusal: boolean },
-): void {
-  const facts = factsOf(notification);
-  const attempts = notification.attempts + Number(settlement.isCharged);
-  if (settlement.attempt !== null) {
-    const { ordinal, outcome, status, because, hint, error, durationMs } = settlement.attempt;
-    const nextInMs = settlement.state === 0 ? settlement.delayMs : null;
-    hooks.emit('attempt', { ...facts, ordinal, outcome, status, because, hint, error, durationMs, nextInMs });
-  }
-  if (isRefusal && settlement.attempt !== null) {
-    hooks.emit('refused', { ...facts, because: settlement.attempt.because, hint: settlement.attempt.hint });
-  }
-  if (settlement.state === 1)
-    hooks.emit('delivered', { ...facts, reason: settlement.reason ?? 'acknowledged', attempts });
-  if (settlement.state === 2) hooks.emit('dead', { ...facts, reason: settlement.reason ?? 'unknown', attempts });
 }

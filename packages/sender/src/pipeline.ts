@@ -1,0 +1,225 @@
+import { attemptNotification, type AttemptParts, type AttemptResult } from './attempt-notification.js';
+import { ClaimRounds, type ClaimParts, type TimedBatch } from './claim-rounds.js';
+import { HealthReporter } from './health-reporter.js';
+import type { Hooks } from './hooks.js';
+import { marginOf } from './options.js';
+import { EndpointCache, type EndpointSettings } from './outbox/load-endpoints.js';
+import { factsOf, isAlert, report } from './report.js';
+import type { HealthFact } from './rules/breaker.js';
+import { createSettleBuffer, type SettleBuffer } from './settle-buffer.js';
+import { endOf, endWithoutRequest, lostClaimsAlert, returnOf, waitOf } from './settlements.js';
+import { Suspension } from './suspension.js';
+import { WorkerSlots, type Held } from './worker-slots.js';
+import type { ClaimedNotification } from './worker/claim-batch.js';
+import type { Outcome } from './worker/outcome.js';
+import type { Settlement } from './worker/settle.js';
+
+/** What a worker borrows from its sender. */
+export interface WorkerParts extends ClaimParts, Omit<AttemptParts, 'onError'> {
+  hooks: Hooks;
+}
+
+/** What a pass did. */
+export interface PassSummary {
+  /** Rows claimed, including those given back unstarted. */
+  claimed: number;
+  delivered: number;
+  /** Failed and due again later. */
+  retrying: number;
+  dead: number;
+  /** Given back without an attempt. */
+  returned: number;
+  /** Claims that were lost before their result could be written. */
+  lost: number;
+}
+
+/**
+ * Carries due notifications through their steps: claim, compose, deliver, judge, settle.
+ *
+ * One instance serves a resident worker for its life, or a single pass.
+ */
+export class Pipeline {
+  readonly summary: PassSummary = { claimed: 0, delivered: 0, retrying: 0, dead: 0, returned: 0, lost: 0 };
+  readonly slots: WorkerSlots;
+  readonly #parts: WorkerParts & AttemptParts;
+  readonly #rounds: ClaimRounds;
+  readonly #endpoints: EndpointCache;
+  readonly #settles: SettleBuffer;
+  readonly #health: HealthReporter;
+  readonly #suspension: Suspension;
+  readonly #abort = new AbortController();
+  readonly #claims = new WeakMap<ClaimedNotification, Claim>();
+  readonly #undecided = new Set<Promise<void>>();
+
+  constructor(parts: WorkerParts) {
+    const onError = (during: string, error: unknown) => parts.hooks.emit('error', { during, error });
+    this.#parts = { ...parts, onError };
+    this.#rounds = new ClaimRounds(parts);
+    this.#endpoints = new EndpointCache(parts.database, parts.schema, parts.now);
+    this.#health = new HealthReporter(parts);
+    this.#suspension = new Suspension(parts.hooks, parts.now);
+    this.slots = new WorkerSlots({ ...parts.options, now: parts.now }, (held) => this.#carryOut(held));
+    this.#settles = createSettleBuffer({
+      database: parts.database,
+      schema: parts.schema,
+      now: parts.now,
+      onError: (error) => onError('settle', error),
+    });
+  }
+
+  /** Claims at most `limit` rows and starts them. @returns how many were claimed. */
+  async claim(limit: number): Promise<number> {
+    const { concurrency } = this.#parts.options;
+    // Back-pressure: while verdicts wait for the database, nothing more is claimed.
+    if (this.#settles.size > 4 * concurrency + 250) return 0;
+    const allowed = this.#suspension.allowed(Math.min(limit, this.slots.free));
+    if (allowed === 0) return 0;
+    const claimed = await this.#rounds.claim(allowed, this.slots.heldByEndpoint, (batch) => this.#take(batch));
+    this.summary.claimed += claimed;
+    return claimed;
+  }
+
+  /** Gives back what has not been started, uncharged and due as before. */
+  returnWaiting(): void {
+    for (const held of this.slots.takeWaiting()) this.#settle(held, returnOf(held.notification));
+  }
+
+  /** Stops every request under way; each row is due again now, uncharged. */
+  abort(): void {
+    this.#abort.abort();
+  }
+
+  /** Resolves when every row that was started is settled. */
+  async drained(): Promise<void> {
+    await this.slots.idle();
+    await Promise.all(this.#undecided);
+    await this.#settles.drained();
+    await this.#health.drained();
+  }
+
+  async #take({ notifications, claimedAtMs, sentAtMs }: TimedBatch): Promise<void> {
+    const claimEndsAtMs = sentAtMs + this.#parts.options.leaseMs;
+    const rows = notifications.map((notification) => ({ notification, claimEndsAtMs }));
+    let endpoints: ReadonlyMap<string, EndpointSettings>;
+    try {
+      endpoints = await this.#endpoints.load(
+        new Map(notifications.map(({ endpointKey, endpointRevision }) => [endpointKey, endpointRevision])),
+      );
+    } catch (error) {
+      for (const held of rows) this.#settle(held, returnOf(held.notification)); // else they would wait for their lease
+      throw error;
+    }
+    const toDatabaseMs = (atMs: number) => claimedAtMs + (atMs - sentAtMs);
+    for (const { notification } of rows) {
+      this.#claims.set(notification, { endpoint: endpoints.get(notification.endpointKey), toDatabaseMs });
+    }
+    this.slots.add(rows);
+  }
+
+  async #carryOut(held: Held): Promise<void> {
+    const { notification } = held;
+    const { options, hooks, now, onError } = this.#parts;
+    const claim = this.#claims.get(notification);
+    // One that waited too long could outlive its claim if it were started now.
+    if (claim === undefined || now() + options.requestTimeoutMs + marginOf(options) / 2 > held.claimEndsAtMs) {
+      this.#settle(held, returnOf(notification));
+      return;
+    }
+    const { endpoint, toDatabaseMs } = claim;
+    if (notification.lostClaims >= lostClaimsAlert) {
+      hooks.emit('claimsLost', { ...factsOf(notification), lostClaims: notification.lostClaims });
+    }
+    const ending = endWithoutRequest(notification, endpoint);
+    if (ending !== undefined || endpoint === undefined) {
+      this.#settle(held, endOf(notification, ending ?? 'endpoint-removed'));
+      return;
+    }
+    try {
+      const target = { notification, endpoint };
+      const result = await attemptNotification(this.#parts, target, toDatabaseMs, this.#abort.signal);
+      this.#conclude(held, endpoint, result);
+    } catch (error) {
+      // A bug of ours must not leave the row to its lease: that would look like a crash.
+      onError(`sending ${notification.id}`, error);
+      this.#settle(held, waitOf(notification));
+    }
+  }
+
+  /** Settles at once, unless the endpoint could not be reached: then what the others say decides whose fault it was. */
+  #conclude(held: Held, endpoint: EndpointSettings, result: AttemptResult): void {
+    const { endpointKey } = held.notification;
+    if (!isUnreachable(result.outcome)) {
+      if (result.outcome.kind === 'replied') this.#suspension.noteReached(endpointKey);
+      this.#finish(held, endpoint, result);
+      return;
+    }
+    const deciding = this.#suspension
+      .isOurs(endpointKey, this.slots.heldByEndpoint.size, this.#abort.signal)
+      .then((isOurs) => {
+        if (isOurs) this.#waitOut(held, result);
+        else this.#finish(held, endpoint, result);
+        this.#undecided.delete(deciding);
+      });
+    this.#undecided.add(deciding);
+  }
+
+  #waitOut(held: Held, { settlement }: AttemptResult): void {
+    this.returnWaiting();
+    const attempt = settlement.attempt && { ...settlement.attempt, ordinal: null };
+    this.#settle(held, { ...waitOf(held.notification), attempt });
+  }
+
+  #finish(held: Held, endpoint: EndpointSettings, result: AttemptResult): void {
+    this.#settle(held, result.settlement, isAlert(result.judgement, held.notification));
+    this.#health.add(
+      healthFactOf(held.notification, endpoint, { ...result, hasBreaker: this.#parts.options.breaker }),
+      held.notification.isTroubled,
+    );
+  }
+
+  #settle(held: Held, settlement: Settlement, isRefusal = false): void {
+    const { notification, claimEndsAtMs } = held;
+    const { hooks } = this.#parts;
+    const done = (isSettled: boolean) => {
+      this.#count(settlement, isSettled);
+      if (isSettled) report(hooks, notification, { settlement, isRefusal });
+      else hooks.emit('claimLost', factsOf(notification));
+    };
+    this.#settles.push({ settlement, claimEndsAtMs, done });
+  }
+
+  #count(settlement: Settlement, isSettled: boolean): void {
+    const { summary } = this;
+    if (!isSettled) summary.lost += 1;
+    else if (settlement.isReturn) summary.returned += 1;
+    else if (settlement.state === 1) summary.delivered += 1;
+    else if (settlement.state === 2) summary.dead += 1;
+    else summary.retrying += 1;
+  }
+}
+
+interface Claim {
+  endpoint: EndpointSettings | undefined;
+  /** The database's time at a moment of the monotonic clock, in ms since 1970. */
+  toDatabaseMs: (atMs: number) => number;
+}
+
+/** No connection came about: a dead endpoint looks like that, and so does a host without a network. */
+function isUnreachable(outcome: Outcome): boolean {
+  return outcome.kind === 'not-sent' && (outcome.because === 'dns' || outcome.because === 'connect');
+}
+
+/** A notification's own URL on another host says nothing about the endpoint. */
+function healthFactOf(
+  { endpointKey, number, url, isProbe }: ClaimedNotification,
+  endpoint: EndpointSettings,
+  { outcome, judgement, hasBreaker }: AttemptResult & { hasBreaker: boolean },
+): HealthFact {
+  const isElsewhere = url !== null && endpoint.url !== null && new URL(url).origin !== new URL(endpoint.url).origin;
+  const isGone = judgement.kind === 'retry' && judgement.gone === true;
+  const restMs = judgement.endpointNotBeforeMs ?? 0;
+  const failure = hasBreaker ? 'failure' : 'none';
+  const reply = outcome.kind === 'replied' ? 'good' : 'none';
+  const kind = judgement.countsForBreaker && !(restMs > 0 && !hasBreaker) ? failure : reply;
+  return { endpointKey, number, isProbe, isGone, restMs, kind: isElsewhere ? 'none' : kind };
+}

@@ -1,0 +1,58 @@
+import { textOf, type Database, type Queryable } from '../outbox/database.js';
+import { quoteSchema } from '../outbox/schema-name.js';
+import { runClaim, type ClaimedBatch, type ClaimRequest } from './claim-batch.js';
+
+/** True if any endpoint has a limit that all workers share. */
+export async function hasLimitedEndpoints(database: Queryable, schema: string): Promise<boolean> {
+  const rows = await database.query(
+    `select 1 as one from ${quoteSchema(schema)}.endpoint e where ${isLimited} limit 1`,
+    [],
+  );
+  return rows.length > 0;
+}
+
+/** The condition of the partial index `endpoint_limited`. */
+const isLimited = '(e.max_in_flight_everywhere is not null or e.max_per_second is not null)';
+
+/**
+ * Claims for the endpoints that have an exact limit over all workers, one after the other.
+ *
+ * Each gets a transaction of its own that locks the endpoint's health row first: only a statement that begins after
+ * the lock sees every claim that is live. Counting in the claim itself let 32 requests through a limit of 4.
+ */
+export async function claimLimited(database: Database, request: ClaimRequest): Promise<ClaimedBatch> {
+  const total: ClaimedBatch = { notifications: [], claimedAtMs: 0, cursor: request.cursor };
+  for (const endpointKey of await dueEndpoints(database, request)) {
+    const left = request.limit - total.notifications.length;
+    if (left <= 0) break;
+    const batch = await database.transaction(async (tx) =>
+      (await lockHealth(tx, request.schema, endpointKey))
+        ? runClaim(tx, { ...request, limit: left, cursor: endpointKey }, 'one-limited')
+        : undefined,
+    );
+    if (batch === undefined) continue; // another worker is claiming for it right now
+    total.notifications.push(...batch.notifications);
+    total.claimedAtMs = Math.max(total.claimedAtMs, batch.claimedAtMs);
+  }
+  return total;
+}
+
+async function dueEndpoints(database: Queryable, { schema, lane, limit }: ClaimRequest): Promise<string[]> {
+  const name = quoteSchema(schema);
+  const rows = await database.query(
+    `select e.key::text as key from ${name}.endpoint e
+      where ${isLimited} and e.held_at is null
+        and exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane = $1::int4 and o.endpoint_key = e.key and o.due_at <= now())
+      order by random() limit $2::int4`,
+    [lane, limit],
+  );
+  return rows.map((row) => textOf(row, 'key'));
+}
+
+async function lockHealth(tx: Queryable, schema: string, endpointKey: string): Promise<boolean> {
+  const rows = await tx.query(
+    `select 1 as one from ${quoteSchema(schema)}.endpoint_health where endpoint_key = $1::text::bigint for update skip locked`,
+    [endpointKey],
+  );
+  return rows.length > 0;
+}
