@@ -1,0 +1,141 @@
+import type { Socket } from 'node:net';
+import { reply, type Behaviour } from './torture-server.js';
+
+/** The receiver understood and says no, or later. */
+export const refusals: readonly Behaviour[] = [
+  {
+    name: 'R089 fail with status 200',
+    verdict: 'retry:wrong-reply',
+    hint: /said fail/,
+    run: (s) => void s.write(reply(200, 'fail')),
+  },
+  ...[301, 302, 303, 307, 308].map((status) => ({
+    name: `R091 status ${status}`,
+    verdict: 'retry:redirect',
+    hint: /leads to https:\/\/example\.test\/new\).*register the final URL/,
+    run: (s: Socket) => void s.write(reply(status, 'success', ['Location: https://u:p@example.test/new?token=s3cret'])),
+  })),
+  {
+    name: 'invalid-signature',
+    verdict: 'retry:invalid-signature',
+    alert: 'each',
+    counts: false,
+    run: (s) => void s.write(reply(401, 'fail', ['bestnotify-reason: invalid-signature'])),
+  },
+  {
+    name: 'a bare 401',
+    verdict: 'retry:status-401',
+    alert: 'first',
+    counts: false,
+    run: (s) => void s.write(reply(401)),
+  },
+  {
+    name: 'malformed',
+    verdict: 'retry:malformed',
+    alert: 'each',
+    run: (s) => void s.write(reply(400, 'fail', ['bestnotify-reason: malformed'])),
+  },
+  {
+    name: 'status 404',
+    verdict: 'retry:status-404',
+    counts: false,
+    run: (s) => void s.write(reply(404, 'no such route')),
+  },
+  {
+    name: 'method-not-allowed',
+    verdict: 'retry:method-not-allowed',
+    run: (s) => void s.write(reply(405, 'fail', ['bestnotify-reason: method-not-allowed'])),
+  },
+  {
+    name: 'in-progress',
+    verdict: 'retry:in-progress',
+    notBeforeMs: 2000,
+    counts: false,
+    run: (s) => void s.write(reply(409, 'fail', ['bestnotify-reason: in-progress', 'retry-after: 2'])),
+  },
+  { name: 'R143 status 410', verdict: 'retry:gone', counts: false, run: (s) => void s.write(reply(410)) },
+  {
+    name: 'too-large, said before the body was read',
+    when: 'head',
+    bodyBytes: 200_000,
+    verdict: 'retry:too-large',
+    alert: 'first',
+    counts: false,
+    run: (s) => void s.write(reply(413, 'fail', ['bestnotify-reason: too-large'])),
+  },
+  {
+    name: 'unsupported-encoding',
+    verdict: 'retry:unsupported-encoding',
+    alert: 'first',
+    counts: false,
+    run: (s) => void s.write(reply(415, 'fail', ['bestnotify-reason: unsupported-encoding'])),
+  },
+  {
+    name: 'payload-conflict',
+    verdict: 'dead:payload-conflict',
+    counts: false,
+    run: (s) => void s.write(reply(422, 'fail', ['bestnotify-reason: payload-conflict'])),
+  },
+  {
+    name: "somebody else's 422",
+    verdict: 'retry:status-422',
+    counts: false,
+    run: (s) => void s.write(reply(422, '{"errors":[]}')),
+  },
+  {
+    name: 'payload-conflict under another status',
+    verdict: 'retry:status-500',
+    run: (s) => void s.write(reply(500, 'fail', ['bestnotify-reason: payload-conflict'])),
+  },
+  {
+    name: 'R134 status 429 with seconds',
+    verdict: 'retry:status-429',
+    notBeforeMs: 3_600_000,
+    endpointNotBeforeMs: 300_000,
+    counts: true,
+    run: (s) => void s.write(reply(429, '', ['Retry-After: 86400000'])),
+  },
+  {
+    name: 'R133 status 429 with a signed number',
+    verdict: 'retry:status-429',
+    counts: true,
+    run: (s) => void s.write(reply(429, '', ['Retry-After: -5'])),
+  },
+  {
+    name: 'R101 status 500 with bytes that are no text',
+    verdict: 'retry:status-500',
+    counts: true,
+    snippet: /^00ffd6a7$/,
+    run: (s) => void s.write(reply(500, Buffer.from('00ffd6a7', 'hex'))),
+  },
+  {
+    name: 'status 500 that prints the request back',
+    verdict: 'retry:status-500',
+    snippet: /.*/,
+    run: (s) =>
+      void s.write(reply(500, `<pre>webhook-signature: v1,${'A'.repeat(43)}= secret whsec_${'B'.repeat(32)}</pre>`)),
+  },
+  {
+    name: 'retry-later',
+    verdict: 'retry:retry-later',
+    notBeforeMs: 60_000,
+    counts: false,
+    run: (s) => void s.write(reply(503, 'fail', ['bestnotify-reason: retry-later', 'retry-after: 60'])),
+  },
+  {
+    name: 'store-unavailable',
+    verdict: 'retry:store-unavailable',
+    notBeforeMs: 5000,
+    endpointNotBeforeMs: 5000,
+    counts: true,
+    run: (s) => void s.write(reply(503, 'fail', ['bestnotify-reason: store-unavailable', 'retry-after: 5'])),
+  },
+  {
+    name: 'success under status 502',
+    verdict: 'retry:status-502',
+    hint: /only a 2xx/,
+    counts: true,
+    run: (s) => void s.write(reply(502, 'success')),
+  },
+  { name: 'status 599', verdict: 'retry:status-599', counts: true, run: (s) => void s.write(reply(599)) },
+];
