@@ -1,10 +1,16 @@
-// `npm run demo`: makes the clone ready, then runs the example. What follows `--` goes to the example: `--once` plays the story and exits.
+// `npm run demo`: makes the clone ready, then runs the example in this process. What follows `--` goes to the example:
+// `npm run demo -- --once` plays the story and exits.
 import { bootstrap } from './bootstrap.mjs';
+import { endOnInterrupt, main } from './interrupt.mjs';
 
-try {
-  await bootstrap();
-} catch (error) {
-  process.stderr.write(`${error.message}\n`);
-  process.exit(1);
+await main(bootstrap);
+if (!process.exitCode) {
+  // From here on the example stops by itself, and with exit code 0: stopping it is how it is meant to end.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(signal);
+  const running = import('../../examples/payment-platform/dist/main.js');
+  endOnInterrupt(() => {
+    process.kill(process.pid, 'SIGTERM'); // npm is gone without a word to us
+    return running;
+  });
+  await running;
 }
-await import('../../examples/payment-platform/dist/main.js');

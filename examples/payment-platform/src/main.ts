@@ -9,33 +9,40 @@ const isOnce = process.argv.includes('--once');
 const timeline = new Timeline();
 
 const stopped = new Promise<'stopped'>((resolve) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(130)); // whoever asks twice does not want to wait
-      resolve('stopped');
-    });
-  }
+  let askedAtMs: number | undefined;
+  const stop = () => {
+    const nowMs = performance.now();
+    askedAtMs ??= nowMs;
+    resolve('stopped');
+    // Whoever asks again does not want to wait; but a shell and its terminal may both pass on the one Ctrl-C.
+    if (nowMs - askedAtMs > 500) process.exit(130);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
 });
 
-timeline.plain('Best-effort notification: a platform tells a merchant "paid".');
-const stage = await openStage(timeline, isOnce ? { platform: 0, merchant: 0 } : { platform: 4100, merchant: 4200 });
 try {
+  timeline.plain('Best-effort notification: a platform tells a merchant "paid". Opening the stores…');
+  await using stage = await openStage(
+    timeline,
+    isOnce ? { platform: 0, merchant: 0 } : { platform: 4100, merchant: 4200 },
+  );
   introduce(stage);
+  timeline.start();
   if ((await Promise.race([tellStory(stage), stopped])) !== 'stopped') {
     await conclude(stage);
     if (!isOnce) await stayUp(stage, stopped);
   }
 } catch (error) {
   process.exitCode = 1;
-  timeline.plain(`The story broke off: ${error instanceof Error ? error.message : String(error)}`);
-} finally {
-  await stage.close();
+  timeline.plain(`The demo broke off: ${describe(error)}`);
 }
 
 function introduce({ platformStore, merchantStore }: Stage): void {
   timeline.plain(`  platform   orders and outbox in ${platformStore.description}`);
   timeline.plain(`  merchant   idempotency records in ${merchantStore.description}`);
-  timeline.plain('  gaps       those of policy alipay, 600 times shorter: 0.4 s here stands for 4 min, 1 s for 10 min');
+  timeline.plain(
+    '  gaps       SHORTENED: policy alipay 600 times faster, so 0.4 s stands for 4 min and 1 s for 10 min',
+  );
 }
 
 async function conclude(staged: Stage): Promise<void> {
@@ -44,4 +51,9 @@ async function conclude(staged: Stage): Promise<void> {
   timeline.title(faults.length === 0 ? 'Nothing was lost, and nothing took effect twice' : 'Something went wrong');
   for (const fault of faults) timeline.plain(`  ${fault}`);
   timeline.plain(JSON.stringify(tally));
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message} (${describe(error.cause)})`;
 }

@@ -23,7 +23,7 @@ export function narrateSender(timeline: Timeline, sender: Sender): void {
   sender.on('attempt', (attempt) => {
     const what = `${attempt.type} ${attempt.bizId}, attempt ${attempt.ordinal ?? '-'}`;
     // What did not come through the merchant's door is told here.
-    if (attempt.outcome === 'not-sent') timeline.says('platform', 'merchant', `${what}: cannot ${attempt.because}`);
+    if (attempt.outcome === 'not-sent') timeline.says('platform', 'merchant', `${what}: not sent (${attempt.because})`);
     if (attempt.outcome === 'no-answer') timeline.does('platform', `hears nothing about ${attempt.bizId}`);
     if (attempt.nextInMs !== null) {
       timeline.does('platform', `will send ${attempt.bizId} again in ${(attempt.nextInMs / 1000).toFixed(1)} s`);

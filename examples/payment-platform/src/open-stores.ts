@@ -49,10 +49,13 @@ export async function openPlatformStore(databaseUrl = process.env['DATABASE_URL'
   const client = postgres(databaseUrl, { onnotice: () => undefined });
   const db = drizzlePostgres(client);
   const remove = async () => {
-    for (const schema of Object.values(schemas)) {
-      await db.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
+    try {
+      for (const schema of Object.values(schemas)) {
+        await db.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
+      }
+    } finally {
+      await client.end({ timeout: 5 });
     }
-    await client.end({ timeout: 5 });
   };
   const { host } = new URL(databaseUrl);
   return {
@@ -65,19 +68,25 @@ export async function openPlatformStore(databaseUrl = process.env['DATABASE_URL'
 }
 
 /** Redis when REDIS_URL names one, else this process's memory. */
-export function openMerchantStore(redisUrl = process.env['REDIS_URL']): MerchantStore {
+export async function openMerchantStore(redisUrl = process.env['REDIS_URL']): Promise<MerchantStore> {
   if (redisUrl === undefined || redisUrl === '') {
     return { description: 'memory of this process', store: memoryStore(), remove: () => Promise.resolve() };
   }
-  const redis = new Redis(redisUrl, { lazyConnect: true });
-  redis.on('error', () => undefined); // each command says so itself
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
+  redis.on('error', () => undefined); // each command that fails says so itself
+  const { host } = new URL(redisUrl);
+  try {
+    await redis.ping();
+  } catch (cause) {
+    redis.disconnect();
+    throw new Error(`Redis at ${host} (REDIS_URL) does not answer`, { cause });
+  }
   const remove = async () => {
     for await (const keys of redis.scanStream({ match: `${demoName}:*` }) as AsyncIterable<string[]>) {
       if (keys.length > 0) await redis.del(...keys);
     }
-    redis.disconnect();
+    await redis.quit();
   };
-  const { host } = new URL(redisUrl);
   return {
     description: `Redis at ${host}, keys ${demoName}:*`,
     store: redisStore(redis, { prefix: demoName }),

@@ -8,8 +8,8 @@ import { createPlatform } from './platform.js';
 import { createTables, platformTables, type PlatformTables } from './tables.js';
 import type { Timeline } from './timeline.js';
 
-/** Both companies, running, and what the story may do to them. */
-export interface Stage {
+/** Both companies, running, and what the story may do to them. Disposing of it stops everything and removes what was written. */
+export interface Stage extends AsyncDisposable {
   timeline: Timeline;
   platform: LocalServer;
   platformStore: PlatformStore;
@@ -24,8 +24,6 @@ export interface Stage {
   /** Business ids by notification id, for the timeline. */
   names: Map<string, string>;
   counts: { conflictsAtNotify: number };
-  /** Stops everything and removes what was written. */
-  close(): Promise<void>;
 }
 
 const source = 'acme-pay';
@@ -57,9 +55,9 @@ export async function openStage(timeline: Timeline, ports: { platform: number; m
   };
   try {
     const parts = await openParts(timeline, ports, closers);
-    return { ...parts, close };
+    return { ...parts, [Symbol.asyncDispose]: close };
   } catch (error) {
-    await close();
+    await close().catch(() => undefined); // a store that could not be opened cannot be cleaned either
     throw error;
   }
 }
@@ -68,10 +66,10 @@ async function openParts(
   timeline: Timeline,
   ports: { platform: number; merchant: number },
   closers: (() => Promise<unknown>)[],
-): Promise<Omit<Stage, 'close'>> {
+): Promise<Omit<Stage, keyof AsyncDisposable>> {
   const platformStore = await openPlatformStore();
   closers.push(() => platformStore.remove());
-  const merchantStore = openMerchantStore();
+  const merchantStore = await openMerchantStore();
   closers.push(() => merchantStore.remove());
   const secret = generateSecret(); // both sides hold it
   const names = new Map<string, string>(); // so that the story can say PAY-A1 where the wire says ntf_…

@@ -5,7 +5,7 @@ export async function stayUp(stage: Stage, stopped: Promise<unknown>): Promise<v
   const { timeline, platform, merchantServer } = stage;
   const { url } = platform;
   const json = `-H 'content-type: application/json'`;
-  const offer = (what: string, how: string) => timeline.plain(`  ${what.padEnd(24)}${how}`);
+  const offer = (what: string, how: string) => timeline.plain(`  ${what.padEnd(27)}${how}`);
   timeline.title('Both sides stay up. Try, from another terminal:');
   offer('pay an order', `curl -X POST ${url}/orders/B1/pay`);
   offer('refund a part of it', `curl -X POST ${url}/orders/B1/refunds ${json} -d '{"amount":"5.00"}'`);

@@ -55,10 +55,7 @@ async function secondPayload(stage: Stage): Promise<void> {
     body: { amount: '1.00' },
   });
   timeline.note(
-    'The outbox remembers what it has announced as PAY-A1. But suppose it forgets: the platform restores its',
-  );
-  timeline.note(
-    'database from a backup made before A1 was paid. That outbox, another schema here, takes the wrong amount:',
+    'So the outbox refuses. But suppose that it has forgotten: the platform restores its database from a backup made before A1 was paid. That outbox, a second schema here, takes the wrong amount, and the receiver has to refuse it.',
   );
   const { id } = await restoredSender.notify({
     endpoint: 'merchant-42',
@@ -133,7 +130,9 @@ async function ask(
   });
   const answer = (await response.json()) as { code?: string; message?: string };
   if (answer.code === undefined) return;
-  timeline.says('platform', who, `${response.status} ${answer.code}: ${answer.message ?? ''}`);
+  const { code, message = '' } = answer;
+  timeline.says('platform', who, `${response.status} ${code}${message.length > 80 ? '' : `: ${message}`}`);
+  if (message.length > 80) timeline.note(message);
 }
 
 /** Resolves when this business event is delivered or dead. */

@@ -13,21 +13,26 @@ const colours: Readonly<Record<Voice | 'title' | 'dim', string>> = {
 
 /** Prints what happens as it happens: seconds since the start, who, to whom, what. Colour only on a terminal. */
 export class Timeline {
-  readonly #startedAtMs = performance.now();
+  #startedAtMs = performance.now();
   readonly #isColourful = process.stdout.isTTY && process.env['NO_COLOR'] === undefined;
+
+  /** From here on times are counted. */
+  start(): void {
+    this.#startedAtMs = performance.now();
+  }
 
   title(text: string): void {
     this.#write(`\n${this.#paint('title', text)}`);
   }
 
-  /** A sentence of the narrator. */
+  /** The narrator explains. */
   note(text: string): void {
-    this.#write(`           ${this.#paint('dim', text)}`);
+    for (const line of wrap(text, 100)) this.#write(`           ${this.#paint('dim', line)}`);
   }
 
   /** Somebody does something by themselves. */
   does(who: Voice, what: string): void {
-    this.#line(`${this.#name(who)}            ${what}`);
+    this.#line(`${this.#name(who)}             ${what}`);
   }
 
   /** Somebody says something to somebody. */
@@ -55,4 +60,14 @@ export class Timeline {
   #write(text: string): void {
     process.stdout.write(`${text}\n`);
   }
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line !== '' && line.length + word.length >= width) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
 }
