@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, expect, test } from 'vitest';
 import { createDeliverer } from '../../packages/sender/src/worker/deliver.js';
+import { awaitUntil } from '../fixtures/await-until.js';
 import { poisonReplies } from './poison-replies.js';
 import { refusals } from './refusals.js';
 import { startTorture, type TortureServer } from './torture-server.js';
@@ -56,8 +57,11 @@ test('R110 memory, sockets and timers stay flat over many poison replies', { tim
   await run(behaviours.length * 2); // everything that is made once has been made
   const before = usage();
   await run(attempts);
-  const after = usage();
-  expect(after.heapMiB - before.heapMiB).toBeLessThan(8);
+  // Buffers of the last floods are freed a little later, and not all in one collection.
+  const after = await awaitUntil('memory is what it was', () => {
+    const now = usage();
+    return now.heapMiB - before.heapMiB < 8 && now;
+  });
   expect(after.sockets).toBeLessThan(2 * 2 * behaviours.length); // both ends live here, and idle ones are kept for seconds
   expect(after.timers - before.timers).toBeLessThan(atOnce * 4);
 });
