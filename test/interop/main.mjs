@@ -1,0 +1,48 @@
+// Everything that speaks this protocol without our code, in both directions. Started by `npm run interop`.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { checkBodyHmacSender } from './body-hmac-sender.mjs';
+import { checkLibraries } from './libraries.mjs';
+import { checkReceiver } from './receiver-cases.mjs';
+import { findPhp, findRuntimes } from './runtimes.mjs';
+import { createScore } from './score.mjs';
+import { openSender } from './through-sender.mjs';
+import { checkVectors } from './vectors.mjs';
+
+export async function runInterop(progress) {
+  const score = createScore();
+  await checkVectors(score);
+  await checkLibraries(score);
+  const scratchDir = mkdtempSync(path.join(tmpdir(), 'bestnotify-interop-'));
+  try {
+    await checkExamples(score, { scratchDir, progress });
+  } finally {
+    rmSync(scratchDir, { recursive: true, force: true });
+  }
+  return score;
+}
+
+async function checkExamples(score, { scratchDir, progress }) {
+  const php = await findPhp(progress);
+  const runtimes = Object.entries(await findRuntimes(php, scratchDir));
+  const sender = await openSender(scratchDir);
+  try {
+    for (const [name, runtime] of runtimes) {
+      const row = score.row(`${name} receiver`, 'signed requests');
+      const throughSender = score.row(`${name} receiver`, 'our sender delivers');
+      if (runtime.why) {
+        row.skip(runtime.why);
+        throughSender.skip(runtime.why);
+        continue;
+      }
+      progress(`running the ${name} receiver…`);
+      await checkReceiver(row, { name, runtime, scratchDir, alsoCheck: (facts) => sender.check(throughSender, facts) });
+    }
+  } finally {
+    await sender.close();
+  }
+  const row = score.row('php sender', 'body-hmac, we verify');
+  if (php.why) row.skip(php.why);
+  else await checkBodyHmacSender(row, php.php);
+}
