@@ -17,6 +17,7 @@ import { migrate, printMigrations, type MigrateOptions } from './outbox/migrate.
 import { openDatabase } from './outbox/open-database.js';
 import type { Database } from './outbox/database.js';
 import { createOperations, type Operations } from './outbox/operations/index.js';
+import { createVault } from './outbox/vault.js';
 import { resolvePolicy } from './rules/policies.js';
 import { checkSenderOptions, type SenderOptions } from './sender-options.js';
 import { runOnce, startWorker, type Worker } from './worker.js';
@@ -67,6 +68,9 @@ export function createSender(options: SenderOptions): Sender {
   const { source, schema, policies } = checked;
   const database = namingMissingTables(openDatabase(options.database, checked.postgres), schema);
   const hooks = createHooks();
+  const vault = createVault(checked.secretStorage, (message) =>
+    process.emitWarning(message, { code: 'BESTNOTIFY_PLAIN_SECRETS' }),
+  );
   const workers = new Set<Worker>();
   const nudge = () => {
     for (const worker of workers) worker.nudge();
@@ -79,6 +83,7 @@ export function createSender(options: SenderOptions): Sender {
     policies,
     acks: Object.keys(checked.acks),
     fingerprint: createFingerprinter(schema),
+    vault,
     types: checked.types,
     nowMs: () => systemClock().getTime(),
     onWritten: nudge,
@@ -90,6 +95,7 @@ export function createSender(options: SenderOptions): Sender {
       schema,
       options: workerOptions,
       hooks,
+      vault,
       deliverer: createDeliverer({
         requestTimeoutMs: workerOptions.requestTimeoutMs,
         connectTimeoutMs: workerOptions.connectTimeoutMs,
@@ -143,7 +149,7 @@ export function createSender(options: SenderOptions): Sender {
         await parts.deliverer.close();
       }
     },
-    operations: createOperations({ database, schema, source, onDue: nudge }),
+    operations: createOperations({ database, schema, source, onDue: nudge }, endpoints),
     on: (name, listener) => {
       hooks.on(name, listener);
       return sender;

@@ -28,12 +28,19 @@ export {
   SchemaTooNewError,
   SecretInUseError,
   SecretMismatchError,
+  SecretSealError,
   UnknownEndpointError,
   UnknownNotificationError,
 } from './outbox/errors.js';
 export type { MigrateOptions } from './outbox/migrate.js';
 export type { DatabaseOption } from './outbox/open-database.js';
 export { postgresDefaults, type PostgresOptions } from './outbox/open-postgres.js';
+export type { SecretStorageOptions } from './outbox/vault.js';
+export type { AuditEntry, AuditFilter } from './outbox/operations/audit-trail.js';
+export type { NotificationFilter } from './outbox/operations/filter.js';
+export type { BulkProgress, ResendManyOptions } from './outbox/operations/resend-many.js';
+export { retentionDefaults, type Pruned, type PruneOptions, type Retention } from './outbox/operations/retention.js';
+export type { Rotated, RotateOptions } from './outbox/operations/rotate-secret.js';
 export type { Action } from './outbox/operations/context.js';
 export type { ResendOptions } from './outbox/operations/actions.js';
 export type { Operations } from './outbox/operations/index.js';

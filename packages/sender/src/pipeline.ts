@@ -4,6 +4,7 @@ import { HealthReporter } from './health-reporter.js';
 import type { Hooks } from './hooks.js';
 import { marginOf } from './options.js';
 import { EndpointCache, type EndpointSettings } from './outbox/load-endpoints.js';
+import type { Vault } from './outbox/vault.js';
 import { factsOf, isAlert, report } from './report.js';
 import type { HealthFact } from './rules/breaker.js';
 import { createSettleBuffer, type SettleBuffer } from './settle-buffer.js';
@@ -17,6 +18,7 @@ import type { Settlement } from './worker/settle.js';
 /** What a worker borrows from its sender. */
 export interface WorkerParts extends ClaimParts, Omit<AttemptParts, 'onError'> {
   hooks: Hooks;
+  vault: Vault;
 }
 
 /** What a pass did. */
@@ -55,7 +57,7 @@ export class Pipeline {
     const onError = (during: string, error: unknown) => parts.hooks.emit('error', { during, error });
     this.#parts = { ...parts, onError };
     this.#rounds = new ClaimRounds(parts);
-    this.#endpoints = new EndpointCache(parts.database, parts.schema, parts.now);
+    this.#endpoints = new EndpointCache({ ...parts, onError }, parts.now);
     this.#health = new HealthReporter(parts);
     this.#suspension = new Suspension(parts.hooks, parts.now);
     this.slots = new WorkerSlots({ ...parts.options, now: parts.now }, (held) => this.#carryOut(held));

@@ -4,6 +4,7 @@ import { ConfigurationError } from './errors.js';
 import type { EndpointInput } from './outbox/endpoints.js';
 import type { DatabaseOption } from './outbox/open-database.js';
 import type { PostgresOptions } from './outbox/open-postgres.js';
+import type { SecretStorageOptions } from './outbox/vault.js';
 import { defaultSchema, quoteSchema } from './outbox/schema-name.js';
 import { checkOwnPolicies, defaultPolicyName, resolvePolicy, type PolicyRule } from './rules/policies.js';
 import type { AckFunction } from './worker/judge-response.js';
@@ -26,6 +27,8 @@ export interface SenderOptions {
   types?: Readonly<Record<string, TypeOptions>>;
   /** The platform's own acknowledgement rules, by name. */
   acks?: Readonly<Record<string, AckFunction>>;
+  /** How signing secrets are kept: sealed with a key, or resolved from a KMS. */
+  secretStorage?: SecretStorageOptions;
   /** What endpoints get where they do not say otherwise. */
   endpointDefaults?: Omit<EndpointInput, 'id' | 'url' | 'secrets' | 'owner'>;
   /**
@@ -44,7 +47,14 @@ export const senderDefaults = {
 /** @throws {@link ConfigurationError} naming the option and the fix. */
 export function checkSenderOptions(options: SenderOptions): Required<Omit<SenderOptions, 'database'>> {
   const { source, schema = senderDefaults.schema, policy = senderDefaults.policy, policies = {} } = options;
-  const { types = {}, acks = {}, endpointDefaults = {}, allowPrivateNetwork = [], postgres = {} } = options;
+  const {
+    types = {},
+    acks = {},
+    endpointDefaults = {},
+    allowPrivateNetwork = [],
+    postgres = {},
+    secretStorage = {},
+  } = options;
   try {
     checkEnvelopeMember('source', source);
   } catch {
@@ -60,5 +70,16 @@ export function checkSenderOptions(options: SenderOptions): Required<Omit<Sender
   for (const [type, given] of Object.entries(types)) {
     if (given.policy !== undefined) resolvePolicy(given.policy, policies, `types.${type}.policy`);
   }
-  return { source, schema, policy, policies, types, acks, endpointDefaults, allowPrivateNetwork, postgres };
+  return {
+    source,
+    schema,
+    policy,
+    policies,
+    types,
+    acks,
+    endpointDefaults,
+    allowPrivateNetwork,
+    postgres,
+    secretStorage,
+  };
 }

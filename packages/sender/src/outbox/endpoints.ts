@@ -1,4 +1,3 @@
-import { parseSigningKey } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
 import { checkEndpointUrl } from '../rules/urls.js';
@@ -13,8 +12,10 @@ import {
   type Queryable,
   type Row,
 } from './database.js';
-import { SecretInUseError, SecretMismatchError, UnknownEndpointError } from './errors.js';
+import { SecretMismatchError, UnknownEndpointError } from './errors.js';
+import { maxLiveSecrets, namedSecret, storeSecrets } from './endpoint-secrets.js';
 import type { createFingerprinter } from './fingerprint.js';
+import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';
 
 /** Where one merchant receives. */
@@ -80,10 +81,10 @@ export interface EndpointContext {
   policies: Readonly<Record<string, PolicyRule>>;
   acks: readonly string[];
   fingerprint: ReturnType<typeof createFingerprinter>;
+  vault: Vault;
 }
 
 const everyNetwork = ['0.0.0.0/0', '::/0'];
-const maxLiveSecrets = 5;
 
 /**
  * Creates or replaces an endpoint.
@@ -100,10 +101,17 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
   }
   return context.database.transaction(async (tx) => {
     const key = await upsert(tx, context, { id: input.id, columns });
-    if (secrets !== undefined) await replaceSecrets(tx, context, { key, input, secrets });
+    if (secrets !== undefined)
+      await storeSecrets(tx, context, {
+        key,
+        endpoint: input.id,
+        owner: input.owner ?? null,
+        secrets,
+        isReplacing: true,
+      });
     const endpoint = await getEndpoint({ ...context, database: tx }, input.id);
     if (endpoint === undefined) throw new UnknownEndpointError({ endpoint: input.id, source: context.source });
-    if (endpoint.secrets.length === 0) {
+    if (endpoint.secrets.length === 0 && !context.vault.isResolving) {
       throw new ConfigurationError({
         option: 'secrets',
         problem: `is missing for the new endpoint ${input.id}`,
@@ -169,7 +177,13 @@ export async function ensureEndpoint(
     const input = { ...context.defaults, id: direct.to };
     const key = await upsert(database, context, { id: direct.to, columns: columnsOf(context, input), isNew: true });
     if (key !== undefined) {
-      await replaceSecrets(database, context, { key, input, secrets: [{ id, secret }] });
+      await storeSecrets(database, context, {
+        key,
+        endpoint: direct.to,
+        owner: null,
+        secrets: [{ id, secret }],
+        isReplacing: true,
+      });
       return;
     }
   }
@@ -220,13 +234,6 @@ function checkCount(option: string, value: number | undefined): void {
   }
 }
 
-/** A secret's id is given, or made from the key so that putting it again changes nothing. */
-function namedSecret(given: string | { id: string; secret: string }): { id: string; secret: string } {
-  const { id, secret } = typeof given === 'string' ? { id: '', secret: given } : given;
-  parseSigningKey(secret); // throws a typed error that names the first wrong character, and never the secret
-  return { id, secret };
-}
-
 async function upsert(
   tx: Queryable,
   context: EndpointContext,
@@ -273,43 +280,6 @@ const typesOf: Readonly<Record<string, string>> = {
   max_per_second: 'float8',
   allow_http: 'boolean',
 };
-
-async function replaceSecrets(
-  tx: Queryable,
-  context: EndpointContext,
-  change: { key: string; input: { id: string; owner?: string }; secrets: readonly { id: string; secret: string }[] },
-): Promise<void> {
-  const name = quoteSchema(context.schema);
-  const rows = await Promise.all(
-    change.secrets.map(async ({ id, secret }) => {
-      const fingerprint = (await context.fingerprint(tx, secret)).toString('hex');
-      return { id: id === '' ? fingerprint.slice(0, 8) : id, secret, fingerprint };
-    }),
-  );
-  const json = JSON.stringify(rows.sort((a, b) => (a.fingerprint < b.fingerprint ? -1 : 1)));
-  const input = `jsonb_to_recordset($1::text::jsonb) as i(id text, secret text, fingerprint text)`;
-  // Two endpoints that take the same secret at once must see each other: they queue on the secret, in one order.
-  await tx.query(`select pg_advisory_xact_lock(hashtextextended(i.fingerprint, 0)) from ${input}`, [json]);
-  const [other] = await tx.query(
-    `select e.id from ${name}.endpoint_secret s join ${name}.endpoint e on e.key = s.endpoint_key join ${input} on decode(i.fingerprint, 'hex') = s.fingerprint
-      where s.endpoint_key <> $2::text::bigint and (s.retires_at is null or s.retires_at > now())
-        and (e.owner is null or e.owner is distinct from $3::text) limit 1`,
-    [json, change.key, change.input.owner ?? null],
-  );
-  if (other !== undefined) {
-    throw new SecretInUseError({ endpoint: change.input.id, otherEndpoint: textOf(other, 'id') });
-  }
-  await tx.query(
-    `delete from ${name}.endpoint_secret where endpoint_key = $2::text::bigint and id not in (select i.id from ${input})`,
-    [json, change.key],
-  );
-  await tx.query(
-    `insert into ${name}.endpoint_secret (endpoint_key, id, secret, fingerprint)
-     select $2::text::bigint, i.id, i.secret, decode(i.fingerprint, 'hex') from ${input}
-     on conflict (endpoint_key, id) do update set secret = excluded.secret, fingerprint = excluded.fingerprint, retires_at = null`,
-    [json, change.key],
-  );
-}
 
 function selectEndpoints(schema: string, where: string): string {
   const name = quoteSchema(schema);

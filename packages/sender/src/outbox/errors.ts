@@ -87,6 +87,21 @@ export class SecretInUseError extends SenderError {
   }
 }
 
+/** A stored secret that cannot be opened. Nothing is sent with it, and nothing is charged. */
+export class SecretSealError extends SenderError {
+  override readonly name = 'SecretSealError';
+  readonly code = 'SENDER_SECRET_SEAL';
+  readonly endpoint: string;
+
+  constructor(facts: { endpoint: string; keyId: string; problem: string; cause?: unknown }) {
+    super(
+      `Secret ${facts.keyId} of endpoint ${facts.endpoint} cannot be opened: ${facts.problem}. Give that key in secretStorage.keys, or put the secret anew.`,
+      { cause: facts.cause },
+    );
+    this.endpoint = facts.endpoint;
+  }
+}
+
 /** No notification of that id, or only its key row is left after pruning. */
 export class UnknownNotificationError extends SenderError {
   override readonly name = 'UnknownNotificationError';

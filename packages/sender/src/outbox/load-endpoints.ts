@@ -1,4 +1,5 @@
-import { booleanOf, intOrNull, arrayLiteral, textOf, textOrNull, type Queryable } from './database.js';
+import { arrayLiteral, booleanOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
+import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';
 
 /** What a worker needs to send to an endpoint. */
@@ -15,19 +16,23 @@ export interface EndpointSettings {
   allowHttp: boolean;
   /** CIDRs. */
   allowPrivateNetwork: readonly string[];
-  /** Live secrets, oldest first. */
+  /** Live secrets, oldest first. One that cannot be opened is left out. */
   secrets: readonly { id: string; secret: string }[];
 }
 
+/** Where settings come from. */
+export interface EndpointSource {
+  database: Queryable;
+  schema: string;
+  vault: Vault;
+  onError: (during: string, error: unknown) => void;
+}
+
 /** The settings of some endpoints, by key; one that was removed is missing. */
-export async function loadEndpoints(
-  database: Queryable,
-  schema: string,
-  keys: readonly string[],
-): Promise<Map<string, EndpointSettings>> {
-  const name = quoteSchema(schema);
-  const rows = await database.query(
-    `select e.key::text as key, e.xmin::text as revision, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http,
+async function loadEndpoints(source: EndpointSource, keys: readonly string[]): Promise<Map<string, EndpointSettings>> {
+  const name = quoteSchema(source.schema);
+  const rows = await source.database.query(
+    `select e.key::text as key, e.xmin::text as revision, e.source, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http,
             array_to_json(e.allow_private_network)::text as networks,
             (select coalesce(json_agg(json_build_object('id', s.id, 'secret', s.secret) order by s.created_at, s.id), '[]')::text
                from ${name}.endpoint_secret s
@@ -36,7 +41,12 @@ export async function loadEndpoints(
       where e.key = any ($1::text::bigint[])`,
     [arrayLiteral(keys)],
   );
-  const endpoints = rows.map((row) => ({
+  const endpoints = await Promise.all(rows.map((row) => settingsOf(source, row)));
+  return new Map(endpoints.map((endpoint) => [endpoint.key, endpoint]));
+}
+
+async function settingsOf(source: EndpointSource, row: Row): Promise<EndpointSettings> {
+  return {
     key: textOf(row, 'key'),
     revision: textOf(row, 'revision'),
     id: textOf(row, 'id'),
@@ -47,9 +57,21 @@ export async function loadEndpoints(
     maxAttempts: intOrNull(row, 'max_attempts'),
     allowHttp: booleanOf(row, 'allow_http'),
     allowPrivateNetwork: JSON.parse(textOf(row, 'networks')) as string[],
-    secrets: JSON.parse(textOf(row, 'secrets')) as EndpointSettings['secrets'],
-  }));
-  return new Map(endpoints.map((endpoint) => [endpoint.key, endpoint]));
+    secrets: await openSecrets(source, row),
+  };
+}
+
+async function openSecrets({ vault, onError }: EndpointSource, row: Row): Promise<EndpointSettings['secrets']> {
+  const place = { source: textOf(row, 'source'), endpoint: textOf(row, 'id') };
+  try {
+    if (vault.isResolving) return await vault.resolve(place);
+    const stored = JSON.parse(textOf(row, 'secrets')) as EndpointSettings['secrets'];
+    return stored.map(({ id, secret }) => ({ id, secret: vault.open(secret, { ...place, keyId: id }) }));
+  } catch (error) {
+    // Ours to mend: without a key nothing is sent, and nothing is charged.
+    onError(`opening the secrets of endpoint ${place.endpoint}`, error);
+    return [];
+  }
 }
 
 const maxCached = 10_000;
@@ -61,15 +83,13 @@ const maxAgeMs = 30_000;
  * from the next claim on, without reading every endpoint for every batch.
  */
 export class EndpointCache {
-  readonly #database: Queryable;
-  readonly #schema: string;
+  readonly #source: EndpointSource;
   readonly #now: () => number;
   #cached = new Map<string, { settings: EndpointSettings; readAtMs: number }>();
 
   /** @param now - monotonic, in ms. */
-  constructor(database: Queryable, schema: string, now: () => number) {
-    this.#database = database;
-    this.#schema = schema;
+  constructor(source: EndpointSource, now: () => number) {
+    this.#source = source;
     this.#now = now;
   }
 
@@ -85,7 +105,7 @@ export class EndpointCache {
     }
     if (stale.length > 0) {
       if (this.#cached.size > maxCached) this.#cached = new Map();
-      for (const [key, settings] of await loadEndpoints(this.#database, this.#schema, stale)) {
+      for (const [key, settings] of await loadEndpoints(this.#source, stale)) {
         this.#cached.set(key, { settings, readAtMs: nowMs });
         found.set(key, settings);
       }

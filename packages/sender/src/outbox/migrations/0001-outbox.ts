@@ -179,6 +179,19 @@ create table ${schema}.audit (
   note text,
   details text
 );
+create table ${schema}.bulk_resend (
+  number bigint generated always as identity primary key,
+  filter text not null,
+  settings text not null,
+  position bigint not null default 0,
+  last_number bigint not null,
+  resent integer not null default 0,
+  skipped integer not null default 0,
+  created_at timestamptz not null default now(),
+  finished_at timestamptz
+);
+comment on table ${schema}.bulk_resend is 'A bulk resend moves on batch by batch, each in a transaction with its position: after a crash it goes on where it was.';
+
 create index audit_notification on ${schema}.audit (notification_id) where notification_id is not null;
 `,
 };

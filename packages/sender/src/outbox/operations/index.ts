@@ -1,5 +1,11 @@
 import { cancel, close, holdEndpoint, resend, resumeEndpoint, sendNow, type ResendOptions } from './actions.js';
+import type { EndpointContext } from '../endpoints.js';
+import { auditTrail, type AuditEntry, type AuditFilter } from './audit-trail.js';
 import type { Action, OperationContext } from './context.js';
+import type { NotificationFilter } from './filter.js';
+import { resendMany, type BulkProgress, type ResendManyOptions } from './resend-many.js';
+import { erase, prune, type Pruned, type PruneOptions } from './retention.js';
+import { rotateSecret, type Rotated, type RotateOptions } from './rotate-secret.js';
 import {
   list,
   show,
@@ -17,13 +23,23 @@ export interface Operations {
   stats(): Promise<Stats>;
   sendNow(id: string, options?: Action): Promise<void>;
   resend(id: string, options?: ResendOptions): Promise<void>;
+  /** Resends all settled notifications that match, paced; an interrupted run can be resumed. */
+  resendMany(filter: NotificationFilter, options?: ResendManyOptions): Promise<BulkProgress>;
   cancel(id: string, options?: Action): Promise<void>;
   close(id: string, options: Action & { note: string }): Promise<void>;
   holdEndpoint(endpoint: string, options?: Action): Promise<void>;
   resumeEndpoint(endpoint: string, options?: Action): Promise<void>;
+  /** Gives an endpoint a new secret beside the old ones, which retire after an overlap. */
+  rotateSecret(endpoint: string, options?: RotateOptions): Promise<Rotated>;
+  /** Removes what is older than it has to be kept; never what is pending. */
+  prune(options?: PruneOptions): Promise<Pruned>;
+  /** Removes the body and the stored replies of one settled notification for good. */
+  erase(id: string, options?: Action): Promise<void>;
+  /** Who did what, newest first. */
+  audit(filter?: AuditFilter): Promise<{ items: AuditEntry[]; next: string | null }>;
 }
 
-export function createOperations(context: OperationContext): Operations {
+export function createOperations(context: OperationContext, endpoints: EndpointContext): Operations {
   return {
     list: (filter) => list(context, filter),
     show: (id) => show(context, id),
@@ -34,5 +50,10 @@ export function createOperations(context: OperationContext): Operations {
     close: (id, options) => close(context, id, options),
     holdEndpoint: (endpoint, options) => holdEndpoint(context, endpoint, options),
     resumeEndpoint: (endpoint, options) => resumeEndpoint(context, endpoint, options),
+    resendMany: (filter, options) => resendMany(context, filter, options),
+    rotateSecret: (endpoint, options) => rotateSecret({ ...context, endpoints }, endpoint, options),
+    prune: (options) => prune(context, options),
+    erase: (id, options) => erase(context, id, options),
+    audit: (filter) => auditTrail(context, filter),
   };
 }

@@ -2,21 +2,12 @@ import { ConfigurationError } from '../../errors.js';
 import { booleanOf, bytesOf, intOf, intOrNull, textOf, textOrNull, type Parameter, type Row } from '../database.js';
 import { UnknownNotificationError } from '../errors.js';
 import { quoteSchema } from '../schema-name.js';
-import { notificationStates, stateNumber, stateOf, type NotificationState } from '../states.js';
+import { stateOf, type NotificationState } from '../states.js';
 import { uuidOf, type OperationContext } from './context.js';
+import { conditionsOf, type NotificationFilter } from './filter.js';
 
-/** Which notifications to list, newest first. Members are combined with and. */
-export interface ListFilter {
-  state?: NotificationState;
-  endpoint?: string;
-  type?: string;
-  bizId?: string;
-  subject?: string;
-  reason?: string;
-  /** Enqueued at or after this moment. */
-  since?: Date;
-  /** Enqueued before this moment. */
-  until?: Date;
+/** Which notifications to list, newest first. */
+export interface ListFilter extends NotificationFilter {
   /** At most 500. @default 50 */
   limit?: number;
   /** `next` of the page before. */
@@ -76,18 +67,6 @@ export interface NotificationDetails extends NotificationSummary {
   attemptLog: AttemptSummary[];
 }
 
-const filters: Record<string, (placeholder: string) => string> = {
-  endpoint: (p) => `n.endpoint = ${p}`,
-  type: (p) => `n.type = ${p}`,
-  bizId: (p) => `n.biz_id = ${p}`,
-  subject: (p) => `n.subject = ${p}`,
-  reason: (p) => `o.reason = ${p}`,
-  state: (p) => `o.state = ${p}::int2`,
-  since: (p) => `n.created_at >= ${p}::text::timestamptz`,
-  until: (p) => `n.created_at < ${p}::text::timestamptz`,
-  after: (p) => `n.number < ${p}::text::bigint`,
-};
-
 /** A page of notifications of this source, newest first. `next` is null on the last one. */
 export async function list(
   context: OperationContext,
@@ -98,12 +77,13 @@ export async function list(
     throw new ConfigurationError({ option: 'limit', problem: 'must be a whole number from 1 to 500' });
   }
   const parameters: Parameter[] = [context.source];
-  const conditions = ['n.source = $1'];
-  for (const [member, value] of Object.entries(checked(filter))) {
-    const condition = filters[member];
-    if (condition === undefined || value === undefined) continue;
-    parameters.push(value);
-    conditions.push(condition(`$${parameters.length}`));
+  const conditions = ['n.source = $1', ...conditionsOf(filter, parameters)];
+  if (filter.after !== undefined) {
+    if (!/^\d{1,19}$/.test(filter.after)) {
+      throw new ConfigurationError({ option: 'after', problem: 'is not the next of an earlier page' });
+    }
+    parameters.push(filter.after);
+    conditions.push(`n.number < $${parameters.length}::text::bigint`);
   }
   const rows = await context.database.query(
     `${selectSummaries(context.schema)} where ${conditions.join(' and ')} order by n.number desc limit ${limit + 1}`,
@@ -175,22 +155,6 @@ export async function stats(context: OperationContext): Promise<Stats> {
     dead: intOf(row, 'dead'),
     heldEndpoints: intOf(row, 'held'),
     oldestDueMs: Math.max(0, Math.round(Number(textOf(row, 'oldest_ms')))),
-  };
-}
-
-function checked(filter: ListFilter): Record<string, Parameter | undefined> {
-  const { state, since, until, after, endpoint, type, bizId, subject, reason } = filter;
-  if (state !== undefined && !notificationStates.includes(state)) {
-    throw new ConfigurationError({ option: 'state', problem: `must be one of ${notificationStates.join(', ')}` });
-  }
-  if (after !== undefined && !/^\d{1,19}$/.test(after)) {
-    throw new ConfigurationError({ option: 'after', problem: 'is not the next of an earlier page' });
-  }
-  return {
-    state: state === undefined ? undefined : stateNumber(state),
-    since: since?.toISOString(),
-    until: until?.toISOString(),
-    ...{ after, endpoint, type, bizId, subject, reason },
   };
 }
 

@@ -1,0 +1,75 @@
+import { parseSigningKey } from '@bestnotify/protocol';
+import { textOf, type Queryable } from './database.js';
+import type { EndpointContext } from './endpoints.js';
+import { SecretInUseError } from './errors.js';
+import { quoteSchema } from './schema-name.js';
+
+/** Live keys per endpoint: each attempt carries a signature for every one of them. */
+export const maxLiveSecrets = 5;
+
+/** A secret and its id; an empty id is replaced by one made from the key, so that storing it again changes nothing. */
+export interface NamedSecret {
+  id: string;
+  secret: string;
+}
+
+/** @throws SecretError (of the protocol), which names the first wrong character and never the secret. */
+export function namedSecret(given: string | NamedSecret): NamedSecret {
+  const named = typeof given === 'string' ? { id: '', secret: given } : given;
+  parseSigningKey(named.secret);
+  return named;
+}
+
+/**
+ * Stores secrets of an endpoint, sealed when the sender has a key for that.
+ *
+ * @param change.isReplacing - whether those that are not among them are removed.
+ * @returns the ids under which they are stored.
+ * @throws {@link SecretInUseError} if one is live on an endpoint of another owner.
+ */
+export async function storeSecrets(
+  tx: Queryable,
+  context: Pick<EndpointContext, 'schema' | 'source' | 'fingerprint' | 'vault'>,
+  change: {
+    key: string;
+    endpoint: string;
+    owner: string | null;
+    secrets: readonly NamedSecret[];
+    isReplacing: boolean;
+  },
+): Promise<string[]> {
+  const name = quoteSchema(context.schema);
+  const rows: { id: string; secret: string; fingerprint: string }[] = [];
+  for (const { id: givenId, secret } of change.secrets) {
+    const fingerprint = (await context.fingerprint(tx, secret)).toString('hex');
+    const id = givenId === '' ? fingerprint.slice(0, 8) : givenId;
+    const place = { source: context.source, endpoint: change.endpoint, keyId: id };
+    rows.push({ id, secret: context.vault.seal(secret, place), fingerprint });
+  }
+  const json = JSON.stringify([...rows].sort((a, b) => (a.fingerprint < b.fingerprint ? -1 : 1)));
+  const input = `jsonb_to_recordset($1::text::jsonb) as i(id text, secret text, fingerprint text)`;
+  // Two endpoints that take the same secret at once must see each other: they queue on the secret, in one order.
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended(i.fingerprint, 0)) from ${input}`, [json]);
+  const [other] = await tx.query(
+    `select e.id from ${name}.endpoint_secret s join ${name}.endpoint e on e.key = s.endpoint_key join ${input} on decode(i.fingerprint, 'hex') = s.fingerprint
+      where s.endpoint_key <> $2::text::bigint and (s.retires_at is null or s.retires_at > now())
+        and (e.owner is null or e.owner is distinct from $3::text) limit 1`,
+    [json, change.key, change.owner],
+  );
+  if (other !== undefined) {
+    throw new SecretInUseError({ endpoint: change.endpoint, otherEndpoint: textOf(other, 'id') });
+  }
+  if (change.isReplacing) {
+    await tx.query(
+      `delete from ${name}.endpoint_secret where endpoint_key = $2::text::bigint and id not in (select i.id from ${input})`,
+      [json, change.key],
+    );
+  }
+  await tx.query(
+    `insert into ${name}.endpoint_secret (endpoint_key, id, secret, fingerprint)
+     select $2::text::bigint, i.id, i.secret, decode(i.fingerprint, 'hex') from ${input}
+     on conflict (endpoint_key, id) do update set secret = excluded.secret, fingerprint = excluded.fingerprint, retires_at = null`,
+    [json, change.key],
+  );
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,184 @@
+import { ConfigurationError } from '../../errors.js';
+import { intOf, textOf, textOrNull, type Parameter } from '../database.js';
+import { quoteSchema } from '../schema-name.js';
+import { audit, type Action, type OperationContext } from './context.js';
+import { conditionsOf, type NotificationFilter } from './filter.js';
+
+/** How a bulk resend goes. */
+export interface ResendManyOptions extends Action {
+  /** Only says what would be resent; changes nothing. @default false */
+  dryRun?: boolean;
+  /** As for a single resend. Without it, notifications that would need it are skipped and counted. @default false */
+  acceptDuplicateEffect?: boolean;
+  /** How many become due per second, so that a merchant who has just come back is not run over. @default 50 */
+  perSecond?: number;
+  /** Go on with a run that was interrupted: its number. The filter and settings are those it began with. */
+  resume?: string;
+  /** Called after each batch. */
+  onProgress?: (progress: BulkProgress) => void;
+  /** Stops after the batch under way; the run can be resumed. */
+  signal?: AbortSignal;
+}
+
+/** Where a bulk resend stands. */
+export interface BulkProgress {
+  /** The run's number; null for a dry run. */
+  run: string | null;
+  /** Notifications that matched when it began, at most 100,000 counted. */
+  matched: number;
+  resent: number;
+  /** Left alone: claimed by somebody, erased, or a second effect is possible and was not accepted. */
+  skipped: number;
+  isFinished: boolean;
+}
+
+interface Run {
+  number: string;
+  filter: NotificationFilter;
+  settings: { perSecond: number; acceptDuplicateEffect: boolean };
+}
+
+/** Moments are texts in JSON. */
+type StoredFilter = Omit<NotificationFilter, 'since' | 'until'> & { since?: string; until?: string };
+
+const batchSize = 500;
+const countLimit = 100_000;
+
+/**
+ * Resends all settled notifications that match, oldest first, in batches.
+ *
+ * The state must be named, so that a forgotten filter does not resend what was delivered.
+ *
+ * @throws {@link ConfigurationError} without a settled state in the filter.
+ */
+export async function resendMany(
+  context: OperationContext,
+  filter: NotificationFilter,
+  options: ResendManyOptions = {},
+): Promise<BulkProgress> {
+  const { perSecond = 50, acceptDuplicateEffect = false } = options;
+  if (options.resume === undefined && (filter.state === undefined || filter.state === 'pending')) {
+    throw new ConfigurationError({
+      option: 'state',
+      problem: 'must name a settled state',
+      fix: "Usually state: 'dead'.",
+    });
+  }
+  if (!(perSecond > 0 && perSecond <= 100_000)) {
+    throw new ConfigurationError({ option: 'perSecond', problem: 'must be a number from just over 0 to 100000' });
+  }
+  if (options.dryRun === true) {
+    return { run: null, matched: await countMatches(context, filter), resent: 0, skipped: 0, isFinished: true };
+  }
+  const run =
+    options.resume === undefined
+      ? await begin(context, { filter, settings: { perSecond, acceptDuplicateEffect }, action: options })
+      : await read(context, options.resume);
+  const matched = await countMatches(context, run.filter);
+  for (;;) {
+    const progress = { ...(await resendBatch(context, run)), run: run.number, matched };
+    options.onProgress?.(progress);
+    context.onDue();
+    if (progress.isFinished || options.signal?.aborted === true) return progress;
+  }
+}
+
+async function countMatches(context: OperationContext, filter: NotificationFilter): Promise<number> {
+  const name = quoteSchema(context.schema);
+  const parameters: Parameter[] = [context.source];
+  const conditions = ['n.source = $1', ...conditionsOf(filter, parameters)];
+  const [row] = await context.database.query(
+    `select count(*)::int4 as count from (select 1 from ${name}.outbox o join ${name}.notification n on n.number = o.number
+      where ${conditions.join(' and ')} limit ${countLimit}) c`,
+    parameters,
+  );
+  return row === undefined ? 0 : intOf(row, 'count');
+}
+
+async function begin(
+  context: OperationContext,
+  { filter, settings, action }: Omit<Run, 'number'> & { action: Action },
+): Promise<Run> {
+  return context.database.transaction(async (tx) => {
+    const name = quoteSchema(context.schema);
+    // What dies after the beginning is not part of the run: else it could chase its own failures for ever.
+    const [row] = await tx.query(
+      `insert into ${name}.bulk_resend (filter, settings, last_number)
+       values ($1, $2, (select coalesce(max(number), 0) from ${name}.outbox)) returning number::text as number`,
+      [JSON.stringify(filter), JSON.stringify(settings)],
+    );
+    if (row === undefined) throw new Error('a bulk resend was not recorded');
+    const number = textOf(row, 'number');
+    await audit(tx, context, { ...action, action: 'resend-many', details: { run: number, filter, ...settings } });
+    return { number, filter, settings };
+  });
+}
+
+async function read(context: OperationContext, number: string): Promise<Run> {
+  const name = quoteSchema(context.schema);
+  const isNumber = /^\d{1,18}$/.test(number);
+  const [row] = isNumber
+    ? await context.database.query(
+        `select filter, settings, finished_at::text as finished_at from ${name}.bulk_resend where number = $1::text::bigint`,
+        [number],
+      )
+    : [];
+  if (row === undefined || textOrNull(row, 'finished_at') !== null) {
+    throw new ConfigurationError({ option: 'resume', problem: `names no bulk resend that is unfinished: ${number}` });
+  }
+  const { since, until, ...rest } = JSON.parse(textOf(row, 'filter')) as StoredFilter;
+  const filter: NotificationFilter = {
+    ...rest,
+    ...(since !== undefined && { since: new Date(since) }),
+    ...(until !== undefined && { until: new Date(until) }),
+  };
+  return { number, filter, settings: JSON.parse(textOf(row, 'settings')) as Run['settings'] };
+}
+
+/** One batch and the run's new position, in one statement: a crash repeats or skips nothing. */
+async function resendBatch(context: OperationContext, run: Run): Promise<Omit<BulkProgress, 'run' | 'matched'>> {
+  const name = quoteSchema(context.schema);
+  const { perSecond, acceptDuplicateEffect } = run.settings;
+  const parameters: Parameter[] = [context.source, run.number, perSecond, acceptDuplicateEffect];
+  const conditions = ['n.source = $1', ...conditionsOf(run.filter, parameters)];
+  const [row] = await context.database.query(
+    `with run as (
+       select * from ${name}.bulk_resend where number = $2::text::bigint for update
+     ), candidates as materialized (
+       select o.number, e.key as endpoint_key,
+              n.body is not null and e.key is not null
+                and ($4::boolean or not (o.state = 4 or coalesce(o.may_have_arrived and o.first_claimed_at < now() - interval '6 days', false))) as may_go
+         from run r
+         join ${name}.outbox o on o.number > r.position and o.number <= r.last_number
+         join ${name}.notification n on n.number = o.number
+         left join ${name}.endpoint e on e.source = n.source and e.id = n.endpoint
+        where o.state <> 0 and ${conditions.join(' and ')}
+        order by o.number limit ${batchSize} for update of o
+     ), resent as (
+       update ${name}.outbox o
+          set state = 0, round = o.round + 1, round_at = now(), attempts = 0, lost_claims = 0, waits = 0, first_attempt_at = null,
+              held_ms_before = 0, settled_at = null, reason = null, claim_token = null, duplicate_accepted = $4::boolean,
+              endpoint_key = c.endpoint_key, due_at = now() + c.place / $3::float8 * interval '1 second'
+         from (select *, row_number() over (order by number) as place from candidates where may_go) c
+        where o.number = c.number
+       returning o.number
+     ), moved as (
+       update ${name}.bulk_resend b
+          set position = coalesce((select max(number) from candidates), b.last_number),
+              resent = b.resent + (select count(*) from resent), skipped = b.skipped + (select count(*) from candidates where not may_go),
+              finished_at = case when (select count(*) from candidates) < ${batchSize} then now() end
+        where b.number = $2::text::bigint
+       returning b.resent, b.skipped, b.finished_at
+     )
+     select resent, skipped, finished_at is not null as is_finished from moved`,
+    parameters,
+  );
+  if (row === undefined) throw new Error(`bulk resend ${run.number} has vanished`);
+  await pace(Math.min(batchSize / perSecond, 5) * 1000);
+  return { resent: intOf(row, 'resent'), skipped: intOf(row, 'skipped'), isFinished: row['is_finished'] === true };
+}
+
+/** The next batch comes when about this one's share of time is over; its rows are spread over it by their due times. */
+function pace(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
