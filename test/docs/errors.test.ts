@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { root } from '../scripts/bootstrap.mjs';
+import { sourceFiles } from './source-files.ts';
+
+/** A code is a literal in upper case that begins with its package's name. */
+const codePattern = /'((?:PROTOCOL|SENDER|RECEIVER|CLI|CONSOLE)_[A-Z0-9_]+)'/g;
+const codes = [
+  ...new Set(sourceFiles.flatMap(({ text }) => [...text.matchAll(codePattern)].map(([, code = '']) => code))),
+];
+const headings = [...readFileSync(path.join(root, 'docs', 'errors.md'), 'utf8').matchAll(/^#+ `?([A-Z_0-9]+)`?$/gm)];
+const documented = headings.map(([, code = '']) => code);
+
+test('every code that a package can throw or warn with has a heading in docs/errors.md', () => {
+  expect(codes.filter((code) => !documented.includes(code))).toEqual([]);
+});
+
+test('docs/errors.md explains no code that is gone', () => {
+  expect(documented.filter((code) => !codes.includes(code))).toEqual([]);
+});
+
+test('docs/errors.md explains each code once', () => {
+  expect(documented.filter((code, index) => documented.indexOf(code) !== index)).toEqual([]);
+});
