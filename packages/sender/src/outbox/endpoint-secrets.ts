@@ -46,19 +46,9 @@ export async function storeSecrets(
     const place = { source: context.source, endpoint: change.endpoint, keyId: id };
     rows.push({ id, secret: context.vault.seal(secret, place), fingerprint });
   }
-  const json = JSON.stringify([...rows].sort((a, b) => (a.fingerprint < b.fingerprint ? -1 : 1)));
+  const json = JSON.stringify(rows);
   const input = `jsonb_to_recordset($1::text::jsonb) as i(id text, secret text, fingerprint text)`;
-  // Two endpoints that take the same secret at once must see each other: they queue on the secret, in one order.
-  await tx.query(`select pg_advisory_xact_lock(hashtextextended(i.fingerprint, 0)) from ${input}`, [json]);
-  const [other] = await tx.query(
-    `select e.id from ${name}.endpoint_secret s join ${name}.endpoint e on e.key = s.endpoint_key join ${input} on decode(i.fingerprint, 'hex') = s.fingerprint
-      where s.endpoint_key <> $2::text::bigint and (s.retires_at is null or s.retires_at > now())
-        and (e.owner is null or e.owner is distinct from $3::text) limit 1`,
-    [json, change.key, change.owner],
-  );
-  if (other !== undefined) {
-    throw new SecretInUseError({ endpoint: change.endpoint, otherEndpoint: textOf(other, 'id') });
-  }
+  await refuseShared(tx, context, { ...change, fingerprints: rows.map((row) => row.fingerprint).sort() });
   if (change.isReplacing) {
     await tx.query(
       `delete from ${name}.endpoint_secret where endpoint_key = $2::text::bigint and id not in (select i.id from ${input})`,
@@ -72,4 +62,43 @@ export async function storeSecrets(
     [json, change.key],
   );
   return rows.map((row) => row.id);
+}
+
+/**
+ * Checks the secrets that an endpoint keeps: it may have left the owner that it shares them with.
+ *
+ * @throws {@link SecretInUseError} if one is live on an endpoint of another owner.
+ */
+export async function recheckSecrets(
+  tx: Queryable,
+  context: Pick<EndpointContext, 'schema'>,
+  kept: { key: string; endpoint: string; owner: string | null },
+): Promise<void> {
+  const rows = await tx.query(
+    `select encode(fingerprint, 'hex') as fingerprint from ${quoteSchema(context.schema)}.endpoint_secret
+      where endpoint_key = $1::text::bigint and (retires_at is null or retires_at > now()) order by fingerprint`,
+    [kept.key],
+  );
+  await refuseShared(tx, context, { ...kept, fingerprints: rows.map((row) => textOf(row, 'fingerprint')) });
+}
+
+async function refuseShared(
+  tx: Queryable,
+  { schema }: Pick<EndpointContext, 'schema'>,
+  secrets: { key: string; endpoint: string; owner: string | null; fingerprints: readonly string[] },
+): Promise<void> {
+  const name = quoteSchema(schema);
+  const json = JSON.stringify(secrets.fingerprints);
+  const input = `jsonb_array_elements_text($1::text::jsonb) as i(fingerprint)`;
+  // Two endpoints that take the same secret at once must see each other: they queue on the secret, in one order.
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended(i.fingerprint, 0)) from ${input}`, [json]);
+  const [other] = await tx.query(
+    `select e.id from ${name}.endpoint_secret s join ${name}.endpoint e on e.key = s.endpoint_key join ${input} on decode(i.fingerprint, 'hex') = s.fingerprint
+      where s.endpoint_key <> $2::text::bigint and (s.retires_at is null or s.retires_at > now())
+        and (e.owner is null or e.owner is distinct from $3::text) limit 1`,
+    [json, secrets.key, secrets.owner],
+  );
+  if (other !== undefined) {
+    throw new SecretInUseError({ endpoint: secrets.endpoint, otherEndpoint: textOf(other, 'id') });
+  }
 }

@@ -1,4 +1,6 @@
+import { checkEnvelopeMember, isProtocolError } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
+import { parseNetworks } from '../rules/addresses.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
 import { checkEndpointUrl } from '../rules/urls.js';
 import {
@@ -13,7 +15,7 @@ import {
   type Row,
 } from './database.js';
 import { SecretMismatchError, UnknownEndpointError } from './errors.js';
-import { maxLiveSecrets, namedSecret, storeSecrets } from './endpoint-secrets.js';
+import { maxLiveSecrets, namedSecret, recheckSecrets, storeSecrets } from './endpoint-secrets.js';
 import type { createFingerprinter } from './fingerprint.js';
 import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';
@@ -94,6 +96,7 @@ const everyNetwork = ['0.0.0.0/0', '::/0'];
  */
 export async function putEndpoint(context: EndpointContext, given: EndpointInput): Promise<Endpoint> {
   const input = { ...context.defaults, ...given };
+  checkId(input.id);
   const columns = columnsOf(context, input);
   const secrets = input.secrets?.map(namedSecret);
   if (secrets !== undefined && (secrets.length === 0 || secrets.length > maxLiveSecrets)) {
@@ -101,14 +104,9 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
   }
   return context.database.transaction(async (tx) => {
     const key = await upsert(tx, context, { id: input.id, columns });
-    if (secrets !== undefined)
-      await storeSecrets(tx, context, {
-        key,
-        endpoint: input.id,
-        owner: input.owner ?? null,
-        secrets,
-        isReplacing: true,
-      });
+    const target = { key, endpoint: input.id, owner: input.owner ?? null };
+    if (secrets === undefined) await recheckSecrets(tx, context, target);
+    else await storeSecrets(tx, context, { ...target, secrets, isReplacing: true });
     const endpoint = await getEndpoint({ ...context, database: tx }, input.id);
     if (endpoint === undefined) throw new UnknownEndpointError({ endpoint: input.id, source: context.source });
     if (endpoint.secrets.length === 0 && !context.vault.isResolving) {
@@ -213,6 +211,7 @@ function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets
   }
   const networks =
     typeof allowPrivateNetwork === 'boolean' ? (allowPrivateNetwork ? everyNetwork : []) : allowPrivateNetwork;
+  parseNetworks(networks, 'allowPrivateNetwork');
   return {
     url: input.url === undefined ? null : checkEndpointUrl(input.url, { allowHttp }),
     ack,
@@ -226,6 +225,19 @@ function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets
     allow_private_network: JSON.stringify(networks),
     owner: input.owner ?? null,
   };
+}
+
+/** What `notify` would refuse as an audience must not be stored as one. */
+function checkId(id: string): void {
+  try {
+    checkEnvelopeMember('to', id);
+  } catch (cause) {
+    if (!isProtocolError(cause)) throw cause;
+    throw new ConfigurationError({
+      option: 'id',
+      problem: `must be 1 to 128 printable ASCII characters without spaces (got ${JSON.stringify(id)})`,
+    });
+  }
 }
 
 function checkCount(option: string, value: number | undefined): void {

@@ -59,5 +59,12 @@ export async function run(
 
 /** Wraps a postgres.js transaction of the caller's. Its own settings decide about preparing, so nothing is prepared here. */
 export function overPostgresJs(client: PostgresJsClient): Queryable {
-  return { query: (text, parameters) => run(client, { text, parameters, prepare: false }) };
+  return {
+    query: async (text, parameters) => (await run(client, { text, parameters, prepare: false })).map(withOwnNames),
+  };
+}
+
+/** The caller's client may rename columns (`transform: postgres.pascal`); those of our enqueue statements are single lower-case words. */
+function withOwnNames(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));
 }
