@@ -1,7 +1,7 @@
 import { systemClock } from '@bestnotify/protocol';
 import type { Enqueued } from './enqueue/enqueue.js';
 import { notifyMany, type NotificationInput, type NotifyContext, type NotifyOptions } from './enqueue/notify.js';
-import { createHooks, type EventName, type Listener } from './hooks.js';
+import { createHooks, type EventName, type Hooks, type Listener } from './hooks.js';
 import { resolveWorkerOptions, type WorkerOptions } from './options.js';
 import {
   getEndpoint,
@@ -15,14 +15,22 @@ import { SchemaMissingError } from './outbox/errors.js';
 import { createFingerprinter } from './outbox/fingerprint.js';
 import { migrate, printMigrations, type MigrateOptions } from './outbox/migrate.js';
 import { openDatabase } from './outbox/open-database.js';
+import { isPostgresUrl, openListener } from './outbox/open-postgres.js';
 import type { Database } from './outbox/database.js';
 import { createOperations, type Operations } from './outbox/operations/index.js';
 import { createVault } from './outbox/vault.js';
 import { resolvePolicy } from './rules/policies.js';
 import { checkSenderOptions, type SenderOptions } from './sender-options.js';
-import { runOnce, startWorker, type Worker } from './worker.js';
+import { ResidentWorkers } from './resident-workers.js';
+import { createWakeUp, type WakeUp } from './wake-up.js';
+import { runOnce, type Worker } from './worker.js';
 import { createDeliverer } from './worker/deliver.js';
 import type { PassSummary, WorkerParts } from './pipeline.js';
+
+/** A drizzle database, or a postgres.js client. */
+export type TransactionalClient<Tx, T> =
+  | { transaction(work: (tx: Tx) => Promise<T>): PromiseLike<T> }
+  | { begin(work: (tx: Tx) => Promise<T>): PromiseLike<unknown> };
 
 /** The platform's side: an outbox, and workers that empty it. */
 export interface Sender {
@@ -47,6 +55,14 @@ export interface Sender {
   notify(notification: NotificationInput, options?: NotifyOptions): Promise<Enqueued>;
   /** Several at once, all or nothing. */
   notifyMany(notifications: readonly NotificationInput[], options?: NotifyOptions): Promise<Enqueued[]>;
+  /**
+   * Runs `work` in a transaction of the host's own client (drizzle, or postgres.js) and wakes the workers right after it commits.
+   *
+   * A transaction begun in any other way is as good; its notifications are found by the next poll, or after `nudge()`.
+   */
+  transaction<Tx, T>(client: TransactionalClient<Tx, T>, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Something was committed: workers look at the outbox now instead of at their next poll. */
+  nudge(): void;
   /** Starts a resident worker in this process. The library installs no signal handlers: call `stop()` from yours. */
   startWorker(options?: WorkerOptions): Worker;
   /** One pass, for cron: sends what is due, at most `limit` notifications, and resolves when all of it is settled. */
@@ -71,10 +87,9 @@ export function createSender(options: SenderOptions): Sender {
   const vault = createVault(checked.secretStorage, (message) =>
     process.emitWarning(message, { code: 'BESTNOTIFY_PLAIN_SECRETS' }),
   );
-  const workers = new Set<Worker>();
-  const nudge = () => {
-    for (const worker of workers) worker.nudge();
-  };
+  const defaultPolicy = resolvePolicy(checked.policy, policies).text;
+  const random = Math.random; // the outermost composition: everything below is given its dice
+  const nudge = () => residents.nudge();
   const endpoints: NotifyContext = {
     database,
     schema,
@@ -100,13 +115,20 @@ export function createSender(options: SenderOptions): Sender {
         requestTimeoutMs: workerOptions.requestTimeoutMs,
         connectTimeoutMs: workerOptions.connectTimeoutMs,
         allowPrivateNetwork: checked.allowPrivateNetwork,
+        denyNetwork: checked.denyNetwork,
+        allowedPorts: checked.allowedPorts,
       }),
       acks: checked.acks,
-      defaultPolicy: resolvePolicy(checked.policy, policies).text,
+      defaultPolicy,
       now: () => performance.now(),
-      random: Math.random, // the outermost composition: everything below is given it
+      random,
     };
   };
+  const residents = new ResidentWorkers({
+    partsFor,
+    maintenance: { database, schema, source, hooks, defaultPolicy, random, retention: checked.retention },
+    wakeUp: openWakeUp({ url: options.database ?? process.env['DATABASE_URL'], database, hooks, ...checked }),
+  });
   const sender: Sender = {
     source,
     migrate: (migrateOptions) => migrate(database, schema, migrateOptions),
@@ -123,24 +145,15 @@ export function createSender(options: SenderOptions): Sender {
       return result;
     },
     notifyMany: (notifications, notifyOptions) => notifyMany(endpoints, notifications, notifyOptions),
-    startWorker: (workerOptions) => {
-      const parts = partsFor(workerOptions);
-      const worker = startWorker(parts);
-      const tracked: Worker = {
-        get inFlight() {
-          return worker.inFlight;
-        },
-        nudge: () => worker.nudge(),
-        stop: async (stopOptions) => {
-          const summary = await worker.stop(stopOptions);
-          workers.delete(tracked);
-          await parts.deliverer.close();
-          return summary;
-        },
-      };
-      workers.add(tracked);
-      return tracked;
+    transaction: async (client, work) => {
+      const result = await ('begin' in client
+        ? (client.begin(work) as PromiseLike<Awaited<ReturnType<typeof work>>>)
+        : client.transaction(work));
+      nudge();
+      return result;
     },
+    nudge,
+    startWorker: (workerOptions) => residents.start(workerOptions),
     runOnce: async ({ limit, signal, ...workerOptions } = {}) => {
       const parts = partsFor(workerOptions);
       try {
@@ -159,11 +172,28 @@ export function createSender(options: SenderOptions): Sender {
       return sender;
     },
     close: async () => {
-      await Promise.all([...workers].map((worker) => worker.stop()));
+      await residents.stop();
       await database.close();
     },
   };
   return sender;
+}
+
+function openWakeUp(parts: {
+  url: unknown;
+  database: Database;
+  schema: string;
+  hooks: Hooks;
+  wakeUp: 'poll' | 'notify';
+}): WakeUp | undefined {
+  const { url, database, schema, hooks, wakeUp } = parts;
+  if (wakeUp === 'poll' || !isPostgresUrl(url)) return undefined;
+  return createWakeUp({
+    connect: () => openListener(url),
+    database,
+    channel: `bestnotify_${schema}`,
+    onError: (error) => hooks.emit('error', { during: 'wake-up', error }),
+  });
 }
 
 /** The first thing a newcomer forgets is to migrate: "relation does not exist" becomes an error that says so. */

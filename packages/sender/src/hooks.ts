@@ -45,6 +45,8 @@ export interface SenderEvents {
   suspended: { forMs: number; endpoints: number };
   /** Endpoints can be reached again. */
   resumed: Record<string, never>;
+  /** Retention removed something; the numbers grow over one pruning. */
+  pruned: { notifications: number; attempts: number; keys: number };
   /** Something of ours failed; the worker goes on. `during` names the step. */
   error: { during: string; error: unknown };
 }

@@ -1,6 +1,6 @@
 // The public surface, name by name: what is not here is internal.
 export { generateSecret } from '@bestnotify/protocol';
-export { createSender, type Sender } from './create-sender.js';
+export { createSender, type Sender, type TransactionalClient } from './create-sender.js';
 export type { Enqueued } from './enqueue/enqueue.js';
 export type { RawBody } from './enqueue/limits.js';
 export type { NotificationInput, NotifyOptions, TypeOptions } from './enqueue/notify.js';
@@ -35,6 +35,7 @@ export {
 export type { MigrateOptions } from './outbox/migrate.js';
 export type { DatabaseOption } from './outbox/open-database.js';
 export { postgresDefaults, type PostgresOptions } from './outbox/open-postgres.js';
+export type { WireSettings } from './outbox/endpoint-wire.js';
 export type { SecretStorageOptions } from './outbox/vault.js';
 export type { AuditEntry, AuditFilter } from './outbox/operations/audit-trail.js';
 export type { NotificationFilter } from './outbox/operations/filter.js';

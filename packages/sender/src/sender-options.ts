@@ -2,11 +2,13 @@ import { checkEnvelopeMember } from '@bestnotify/protocol';
 import type { TypeOptions } from './enqueue/notify.js';
 import { ConfigurationError } from './errors.js';
 import type { EndpointInput } from './outbox/endpoints.js';
+import type { Retention } from './outbox/operations/retention.js';
 import type { DatabaseOption } from './outbox/open-database.js';
-import type { PostgresOptions } from './outbox/open-postgres.js';
+import { isPostgresUrl, type PostgresOptions } from './outbox/open-postgres.js';
 import type { SecretStorageOptions } from './outbox/vault.js';
 import { defaultSchema, quoteSchema } from './outbox/schema-name.js';
 import { checkOwnPolicies, defaultPolicyName, resolvePolicy, type PolicyRule } from './rules/policies.js';
+import { defaultPorts, type UrlRules } from './rules/urls.js';
 import type { AckFunction } from './worker/judge-response.js';
 
 /** How a sender is set up. */
@@ -37,24 +39,32 @@ export interface SenderOptions {
    * @default [] none
    */
   allowPrivateNetwork?: readonly string[];
+  /** Networks that must not be called, as CIDRs; wins over everything else. @default [] none */
+  denyNetwork?: readonly string[];
+  /** Ports that may be called; a pair is a range. @default [80, 443, [1024, 65535]] */
+  allowedPorts?: NonNullable<UrlRules['allowedPorts']>;
+  /** How long resident workers keep what is settled; `false` if something else calls `operations.prune`. @default {@link retentionDefaults} */
+  retention?: Retention | false;
+  /**
+   * How workers in other processes hear of new notifications before their next poll: not at all, or by NOTIFY on a connection of its own.
+   *
+   * @default 'poll'
+   */
+  wakeUp?: 'poll' | 'notify';
 }
 
 export const senderDefaults = {
   schema: defaultSchema,
   policy: defaultPolicyName,
+  wakeUp: 'poll',
 } as const satisfies Partial<SenderOptions>;
 
 /** @throws {@link ConfigurationError} naming the option and the fix. */
 export function checkSenderOptions(options: SenderOptions): Required<Omit<SenderOptions, 'database'>> {
   const { source, schema = senderDefaults.schema, policy = senderDefaults.policy, policies = {} } = options;
-  const {
-    types = {},
-    acks = {},
-    endpointDefaults = {},
-    allowPrivateNetwork = [],
-    postgres = {},
-    secretStorage = {},
-  } = options;
+  const { wakeUp = senderDefaults.wakeUp, types = {}, acks = {}, endpointDefaults = {} } = options;
+  const { allowPrivateNetwork = [], denyNetwork = [], allowedPorts = defaultPorts } = options;
+  const { postgres = {}, secretStorage = {}, retention = {} } = options;
   try {
     checkEnvelopeMember('source', source);
   } catch {
@@ -67,19 +77,24 @@ export function checkSenderOptions(options: SenderOptions): Required<Omit<Sender
   quoteSchema(schema);
   checkOwnPolicies(policies);
   resolvePolicy(policy, policies);
+  if (!['poll', 'notify'].includes(wakeUp)) {
+    throw new ConfigurationError({
+      option: 'wakeUp',
+      problem: `must be 'poll' or 'notify' (got ${JSON.stringify(wakeUp)})`,
+    });
+  }
+  if (wakeUp === 'notify' && !isPostgresUrl(options.database ?? process.env['DATABASE_URL'])) {
+    throw new ConfigurationError({
+      option: 'wakeUp',
+      problem: "'notify' needs a connection of its own",
+      fix: "Give database as 'postgres://…', or keep 'poll'.",
+    });
+  }
   for (const [type, given] of Object.entries(types)) {
     if (given.policy !== undefined) resolvePolicy(given.policy, policies, `types.${type}.policy`);
   }
   return {
-    source,
-    schema,
-    policy,
-    policies,
-    types,
-    acks,
-    endpointDefaults,
-    allowPrivateNetwork,
-    postgres,
-    secretStorage,
+    ...{ source, schema, policy, policies, wakeUp, types, acks, endpointDefaults },
+    ...{ allowPrivateNetwork, denyNetwork, allowedPorts, postgres, secretStorage, retention },
   };
 }

@@ -16,12 +16,13 @@ import {
 } from './database.js';
 import { SecretMismatchError, UnknownEndpointError } from './errors.js';
 import { maxLiveSecrets, namedSecret, recheckSecrets, storeSecrets } from './endpoint-secrets.js';
+import { checkWire, storeWire, type WireSettings } from './endpoint-wire.js';
 import type { createFingerprinter } from './fingerprint.js';
 import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';
 
 /** Where one merchant receives. */
-export interface EndpointInput {
+export interface EndpointInput extends WireSettings {
   /** The merchant's id: the signed audience `to` of every notification. 1 to 128 printable ASCII characters. */
   id: string;
   /** Where to POST. Leave out if every notification brings its own. https, unless `allowHttp`. */
@@ -98,12 +99,14 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
   const input = { ...context.defaults, ...given };
   checkId(input.id);
   const columns = columnsOf(context, input);
+  const wire = checkWire(input);
   const secrets = input.secrets?.map(namedSecret);
   if (secrets !== undefined && (secrets.length === 0 || secrets.length > maxLiveSecrets)) {
     throw new ConfigurationError({ option: 'secrets', problem: `must hold 1 to ${maxLiveSecrets} secrets` });
   }
   return context.database.transaction(async (tx) => {
     const key = await upsert(tx, context, { id: input.id, columns });
+    await storeWire(tx, context, { key, endpoint: input.id, settings: wire });
     const target = { key, endpoint: input.id, owner: input.owner ?? null };
     if (secrets === undefined) await recheckSecrets(tx, context, target);
     else await storeSecrets(tx, context, { ...target, secrets, isReplacing: true });

@@ -1,4 +1,7 @@
 import { arrayLiteral, booleanOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
+import type { EndpointAuth } from '../rules/endpoint-headers.js';
+import type { TlsSettings } from '../worker/tls-identity.js';
+import { wireKeyId, type WireSettings } from './endpoint-wire.js';
 import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';
 
@@ -16,6 +19,9 @@ export interface EndpointSettings {
   allowHttp: boolean;
   /** CIDRs. */
   allowPrivateNetwork: readonly string[];
+  headers?: Readonly<Record<string, string>>;
+  auth?: EndpointAuth;
+  tls?: TlsSettings;
   /** Live secrets, oldest first. One that cannot be opened is left out. */
   secrets: readonly { id: string; secret: string }[];
 }
@@ -34,6 +40,7 @@ async function loadEndpoints(source: EndpointSource, keys: readonly string[]): P
   const rows = await source.database.query(
     `select e.key::text as key, e.xmin::text as revision, e.source, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http,
             array_to_json(e.allow_private_network)::text as networks,
+            (select w.settings from ${name}.endpoint_wire w where w.endpoint_key = e.key) as wire,
             (select coalesce(json_agg(json_build_object('id', s.id, 'secret', s.secret) order by s.created_at, s.id), '[]')::text
                from ${name}.endpoint_secret s
               where s.endpoint_key = e.key and (s.retires_at is null or s.retires_at > now())) as secrets
@@ -57,20 +64,30 @@ async function settingsOf(source: EndpointSource, row: Row): Promise<EndpointSet
     maxAttempts: intOrNull(row, 'max_attempts'),
     allowHttp: booleanOf(row, 'allow_http'),
     allowPrivateNetwork: JSON.parse(textOf(row, 'networks')) as string[],
-    secrets: await openSecrets(source, row),
+    ...(await openSealed(source, row)),
   };
 }
 
-async function openSecrets({ vault, onError }: EndpointSource, row: Row): Promise<EndpointSettings['secrets']> {
+/** What is sealed: secrets, credentials, TLS keys. Where one cannot be opened nothing is sent: half of them would be worse. */
+async function openSealed(
+  { vault, onError }: EndpointSource,
+  row: Row,
+): Promise<WireSettings & Pick<EndpointSettings, 'secrets'>> {
   const place = { source: textOf(row, 'source'), endpoint: textOf(row, 'id') };
   try {
-    if (vault.isResolving) return await vault.resolve(place);
+    const wire = textOrNull(row, 'wire');
+    const settings =
+      wire === null ? {} : (JSON.parse(vault.open(wire, { ...place, keyId: wireKeyId })) as WireSettings);
+    if (vault.isResolving) return { ...settings, secrets: await vault.resolve(place) };
     const stored = JSON.parse(textOf(row, 'secrets')) as EndpointSettings['secrets'];
-    return stored.map(({ id, secret }) => ({ id, secret: vault.open(secret, { ...place, keyId: id }) }));
+    return {
+      ...settings,
+      secrets: stored.map(({ id, secret }) => ({ id, secret: vault.open(secret, { ...place, keyId: id }) })),
+    };
   } catch (error) {
     // Ours to mend: without a key nothing is sent, and nothing is charged.
     onError(`opening the secrets of endpoint ${place.endpoint}`, error);
-    return [];
+    return { secrets: [] };
   }
 }
 

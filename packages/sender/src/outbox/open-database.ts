@@ -2,7 +2,7 @@ import { ConfigurationError } from '../errors.js';
 import { adoptDrizzle, isDrizzle, type DrizzleLike } from './adopt-drizzle.js';
 import type { Database } from './database.js';
 import { openPglite } from './open-pglite.js';
-import { openPostgres, type PostgresOptions } from './open-postgres.js';
+import { isPostgresUrl, openPostgres, type PostgresOptions } from './open-postgres.js';
 
 /** `postgres://…`, `pglite:<directory>`, or a drizzle database over postgres.js, pg or PGlite. */
 export type DatabaseOption = string | DrizzleLike;
@@ -16,7 +16,7 @@ export type DatabaseOption = string | DrizzleLike;
 export function openDatabase(given: DatabaseOption | undefined, options: PostgresOptions): Database {
   const database = given ?? process.env['DATABASE_URL'] ?? 'pglite:.bestnotify';
   if (typeof database === 'string') {
-    if (/^postgres(ql)?:\/\//.test(database)) return openPostgres(database, options);
+    if (isPostgresUrl(database)) return openPostgres(database, options);
     const directory = /^pglite:(.+)$/s.exec(database)?.[1];
     if (directory !== undefined) return openPglite(directory);
   } else if (isDrizzle(database)) {

@@ -18,6 +18,21 @@ export const postgresDefaults: Required<PostgresOptions> = {
   prepare: true,
 };
 
+/** True for the URL of a PostgreSQL server. */
+export function isPostgresUrl(value: unknown): value is string {
+  return typeof value === 'string' && /^postgres(ql)?:\/\//.test(value);
+}
+
+/** A single connection to listen on. */
+export function openListener(url: string): ReturnType<typeof postgres> {
+  return postgres(url, {
+    max: 1,
+    prepare: false,
+    onnotice: () => undefined,
+    connection: { application_name: 'bestnotify listener' },
+  });
+}
+
 /** Opens a pool of our own on a PostgreSQL server; the driver is used directly because drizzle over it never prepares. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Database {
   const { maxConnections, queryTimeoutMs, prepare } = { ...postgresDefaults, ...options };

@@ -39,8 +39,12 @@ const maxGroups = 500;
  */
 export function createConnections(options: ConnectionPoolOptions): Connections {
   const groups = new Map<string, Agent>();
+  let isClosed = false;
   return {
     agentFor(needs) {
+      if (isClosed) {
+        throw new Error('the connections were closed');
+      }
       const key = groupKey(needs);
       const known = groups.get(key);
       if (known !== undefined) {
@@ -52,6 +56,7 @@ export function createConnections(options: ConnectionPoolOptions): Connections {
       return agent;
     },
     async close() {
+      isClosed = true;
       const agents = [...groups.values()];
       groups.clear();
       await Promise.all(agents.map((agent) => agent.destroy()));

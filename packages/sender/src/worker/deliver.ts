@@ -38,9 +38,9 @@ export const delivererDefaults = {
 /** Makes requests. One per worker: it holds the connections. */
 export interface Deliverer {
   /** Makes one request, once: nothing is redirected, repeated or decompressed. Never rejects. */
-  deliver(request: ComposedRequest, options?: { signal?: AbortSignal }): Promise<Outcome>;
-  /** Ends all connections; requests that still run end as `internal` or `no-answer`. */
-  close(): Promise<void>;
+  readonly deliver: (request: ComposedRequest, options?: { signal?: AbortSignal }) => Promise<Outcome>;
+  /** Ends all connections: a request that was written ends as `no-answer`, any other, also a later one, as `internal`. */
+  readonly close: () => Promise<void>;
 }
 
 /** @throws ConfigurationError if a network is not one, or not one that can be allowed. */

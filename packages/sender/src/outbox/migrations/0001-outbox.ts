@@ -33,7 +33,6 @@ create table ${schema}.endpoint (
   allow_http boolean not null default false,
   allow_private_network text[] not null default '{}',
   owner text,
-  wire text not null default '{}',
   held_at timestamptz,
   held_because text,
   held_ms bigint not null default 0,
@@ -77,6 +76,12 @@ comment on column ${schema}.endpoint_health.parked_until is 'When a probe may be
 comment on column ${schema}.endpoint_health.probe_until is 'The lease of the one probe under way.';
 comment on column ${schema}.endpoint_health.rest_until is 'The endpoint asked to be left alone until then: retry-after on 429 and 503.';
 comment on column ${schema}.endpoint_health.ramped_from is 'When it came back; its in-flight limit grows from 1 from then on.';
+
+create table ${schema}.endpoint_wire (
+  endpoint_key bigint primary key references ${schema}.endpoint (key) on delete cascade,
+  settings text not null
+);
+comment on table ${schema}.endpoint_wire is 'Static headers, credentials and TLS of an endpoint as JSON, sealed like its secrets.';
 
 create sequence ${schema}.notification_number as bigint;
 
