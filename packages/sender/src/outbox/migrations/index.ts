@@ -1,5 +1,6 @@
 import type { Migration } from '../migrate.js';
 import { outbox } from './0001-outbox.js';
+import { enqueueFunction } from './0002-enqueue-function.js';
 
 /** Every migration, oldest first. Append only: what has been released is never edited. */
-export const migrations: readonly Migration[] = [outbox];
+export const migrations: readonly Migration[] = [outbox, enqueueFunction];
