@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { endOnInterrupt } from '../scripts/interrupt.mjs';
 import { checkBodyHmacSender } from './body-hmac-sender.mjs';
 import { checkLibraries } from './libraries.mjs';
 import { checkReceiver } from './receiver-cases.mjs';
@@ -15,10 +16,13 @@ export async function runInterop(progress) {
   await checkVectors(score);
   await checkLibraries(score);
   const scratchDir = mkdtempSync(path.join(tmpdir(), 'bestnotify-interop-'));
+  const removeScratch = () => rmSync(scratchDir, { recursive: true, force: true });
+  const forget = endOnInterrupt(removeScratch);
   try {
     await checkExamples(score, { scratchDir, progress });
   } finally {
-    rmSync(scratchDir, { recursive: true, force: true });
+    forget();
+    removeScratch();
   }
   return score;
 }

@@ -1,3 +1,4 @@
+import { endOnInterrupt } from '../scripts/interrupt.mjs';
 import { freePort, startServer } from '../scripts/services/child.mjs';
 import { source } from './signed-request.mjs';
 
@@ -8,7 +9,9 @@ import { source } from './signed-request.mjs';
  */
 export async function startReceiver(runtime, facts) {
   const started = [];
-  const stop = () => Promise.all(started.map((it) => it.stop()));
+  const stopAll = () => Promise.all(started.map((it) => it.stop()));
+  const forget = endOnInterrupt(stopAll);
+  const stop = () => stopAll().finally(forget);
   try {
     for (let at = 0; at < (runtime.processes ?? 1); at++) started.push(await startProcess(runtime, facts));
   } catch (error) {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { createSender } from '@bestnotify/sender';
 import { source } from './signed-request.mjs';
@@ -9,6 +10,7 @@ export async function openSender(scratchDir) {
     source,
     database: `pglite:${path.join(scratchDir, 'outbox')}`,
     allowPrivateNetwork: loopback,
+    secretStorage: { keys: [{ id: 'interop', key: randomBytes(32).toString('base64') }] },
     endpointDefaults: { allowHttp: true, allowPrivateNetwork: loopback, owner: 'interop' },
   });
   await sender.migrate();
