@@ -66,7 +66,7 @@ export interface IncomingNotification {
 
 /** One HTTP response. Send exactly this; anything added around the word makes the sender repeat. */
 export interface ReceiverReply {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
 }

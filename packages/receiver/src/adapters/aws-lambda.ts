@@ -29,7 +29,7 @@ export function lambdaHandler(receiver: Receiver): (event: LambdaHttpEvent) => P
     await receiver.drain(); // a frozen function finishes nothing in the background
     return {
       statusCode: reply.status,
-      headers: reply.headers,
+      headers: { ...reply.headers },
       body: reply.body.toString('utf8'),
       isBase64Encoded: false,
     };

@@ -1,4 +1,6 @@
+import { validateHeaderValue } from 'node:http';
 import { acknowledgement, headerNames, replies, type ReplyReason } from '@bestnotify/protocol';
+import { ConfigurationError } from '../errors.js';
 import type { ReceiverReply } from '../notification.js';
 
 /** What a writer of its own is told. */
@@ -24,11 +26,9 @@ export function replyWriter(format: ReplyFormat): WriteReply {
   for (const reason of Object.keys(replies) as ReplyReason[]) rows.set(reason, compose(format, reason));
   return (reason, retryAfterMs) => {
     const row = rows.get(reason) as ReceiverReply;
-    const headers = { ...row.headers };
-    if (replies[reason].retryAfter) {
-      headers['retry-after'] = String(Math.max(1, Math.ceil((retryAfterMs ?? 1_000) / 1_000)));
-    }
-    return { status: row.status, headers, body: row.body };
+    if (!replies[reason].retryAfter) return row;
+    const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 1_000) / 1_000));
+    return { ...row, headers: { ...row.headers, 'retry-after': String(seconds) } };
   };
 }
 
@@ -42,11 +42,18 @@ function compose(format: ReplyFormat, reason: ReplyReason): ReceiverReply {
     [headerNames.reason]: reason,
   };
   if (reason === 'method-not-allowed') headers['allow'] = 'POST';
-  return { status, headers, body };
+  // Shared by every answer of this row.
+  return Object.freeze({ status, headers: Object.freeze(headers), body });
 }
 
 function render(format: ReplyFormat, facts: ReplyFacts): { contentType: string; body: Buffer } {
   if (typeof format !== 'function') return acknowledgement(format, facts.word);
-  const { contentType, body } = format(facts);
-  return { contentType, body: Buffer.from(body) };
+  try {
+    const { contentType, body } = format(facts);
+    validateHeaderValue('content-type', contentType);
+    return { contentType, body: Buffer.from(body) };
+  } catch (cause) {
+    const problem = `must return { contentType, body } for ${facts.reason}`;
+    throw new ConfigurationError({ option: 'replyFormat', problem, cause });
+  }
 }
