@@ -13,13 +13,13 @@ export function countTests(report, failure) {
   if (failed === 0 && failure !== undefined) failed = 1;
   const passedTests = report.testResults.flatMap(({ assertionResults }) => assertionResults).filter(isPassed);
   const on = ['PostgreSQL', 'PGlite', 'Redis'].map((name) => {
-    return `${passedTests.filter((test) => test.fullName.includes(name)).length} name ${name}`;
+    return `${passedTests.filter((test) => test.fullName.includes(name)).length} ${name}`;
   });
   return {
     passed: report.numPassedTests,
     failed,
     skipped: report.numPendingTests + report.numTodoTests,
-    notes: [`Of ${report.numPassedTests} passed tests, ${on.join(', ')}.`],
+    notes: [`Passed tests that name their service: ${on.join(', ')}.`],
   };
 }
 

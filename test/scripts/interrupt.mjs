@@ -49,14 +49,14 @@ async function endAll(signal) {
   process.exit(128 + constants.signals[signal]);
 }
 
-/** npm does not pass on a signal that only it received; it just ends, and we would go on unseen. */
-function endWithNpm() {
+/** npm does not pass on a signal that only it received; it just ends, and we would go on unseen. So that is a signal too. */
+export function endWithNpm() {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const npm = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === npm) return;
     clearInterval(watch);
-    void endAll('SIGTERM');
+    process.kill(process.pid, 'SIGTERM');
   }, 1_000);
   watch.unref();
 }
