@@ -5,8 +5,9 @@ import path from 'node:path';
 import { endOnInterrupt } from '../scripts/interrupt.mjs';
 import { checkBodyHmacSender } from './body-hmac-sender.mjs';
 import { checkLibraries } from './libraries.mjs';
+import { checkPhpPlatform } from './php-platform.mjs';
 import { checkReceiver } from './receiver-cases.mjs';
-import { findPhp, findRuntimes } from './runtimes.mjs';
+import { findPhp, findRuntimes, whyNoPostgresIn } from './runtimes.mjs';
 import { createScore } from './score.mjs';
 import { openSender } from './through-sender.mjs';
 import { checkVectors } from './vectors.mjs';
@@ -46,7 +47,20 @@ async function checkExamples(score, { scratchDir, progress }) {
   } finally {
     await sender.close();
   }
-  const row = score.row('php sender', 'body-hmac, we verify');
-  if (php.why) row.skip(php.why);
-  else await checkBodyHmacSender(row, php.php);
+  await checkPhpSenders(score, { ...php, progress });
+}
+
+async function checkPhpSenders(score, { php, why, progress }) {
+  const sender = score.row('php sender', 'body-hmac, we verify');
+  const platform = score.row('php platform', 'enqueues by SQL, we send');
+  if (why) {
+    sender.skip(why);
+    platform.skip(why);
+    return;
+  }
+  await checkBodyHmacSender(sender, php);
+  progress('running the php platform…');
+  const whyNot = await whyNoPostgresIn(php, progress);
+  if (whyNot) platform.skip(whyNot);
+  else await checkPhpPlatform(platform, { php, progress });
 }

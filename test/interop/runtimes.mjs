@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
 import { requireProgram } from '../scripts/services/programs.mjs';
@@ -6,6 +7,7 @@ import { runQuietly } from '../scripts/run-quietly.mjs';
 
 const receivers = fileURLToPath(new URL('../../examples/receivers/', import.meta.url));
 export const phpSender = path.join(receivers, 'php', 'sender.php');
+export const phpPlatform = path.join(receivers, 'php', 'platform.php');
 
 const answers = (command, ...args) => spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 
@@ -17,6 +19,17 @@ export async function findPhp(progress) {
   } catch (error) {
     return { why: error.message.split('\n').at(-1) };
   }
+}
+
+/** Why this PHP cannot reach PostgreSQL; `undefined` when it can. */
+export async function whyNoPostgresIn(php, progress) {
+  const missing = () => spawnSync(php, ['-r', 'exit(extension_loaded("pdo_pgsql") ? 0 : 1);']).status !== 0;
+  if (missing() && process.getuid?.() === 0 && existsSync('/etc/debian_version')) {
+    progress("installing Debian's php-pgsql, because PHP has no pdo_pgsql…");
+    const apt = ['-y', 'install', '--no-install-recommends', 'php-pgsql'];
+    await runQuietly('apt-get', apt, { env: { DEBIAN_FRONTEND: 'noninteractive' } }).catch(() => undefined);
+  }
+  return missing() ? 'PHP has no pdo_pgsql; install php-pgsql' : undefined;
 }
 
 /** How each example receiver is started; a `why` in place of a command means that its runtime is missing. */
