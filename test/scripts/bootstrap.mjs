@@ -1,7 +1,7 @@
 // Makes a fresh clone ready to run: the right Node, the dependencies, the built packages. Every root command calls this
 // first, so that nobody has to know which package manager the workspace uses. Imports only what Node brings.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { main } from './interrupt.mjs';
@@ -12,6 +12,13 @@ export const root = path.resolve(fileURLToPath(new URL('../..', import.meta.url)
 
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const oldestNode = manifest.engines.node.replace('>=', '');
+// No questions, no telemetry, and no installing before every `pnpm exec`: whether that is needed is decided here.
+const quiet = {
+  CI: 'true',
+  TURBO_TELEMETRY_DISABLED: '1',
+  DO_NOT_TRACK: '1',
+  PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN: 'false',
+};
 const stampFile = path.join(root, 'node_modules', '.bootstrap-stamp');
 
 /**
@@ -46,7 +53,7 @@ export async function bootstrap() {
 export function runPnpm(args, { cwd = root, nextStep } = {}) {
   return runQuietly('npx', ['--yes', manifest.packageManager, ...args], {
     cwd,
-    env: { CI: 'true', TURBO_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1' },
+    env: quiet,
     nextStep,
   });
 }
@@ -58,11 +65,22 @@ function refuseOldNode() {
   throw new Error(`This repository needs Node ${oldestNode} or newer; this is ${process.versions.node}.`);
 }
 
-/** What an installed tree depends on: another lockfile, another set of workspace rules or another platform is stale. */
+/** What an installed tree depends on. Another platform's is stale too: a clone may lie in a folder that machines share. */
 function installStamp() {
   const hash = createHash('sha256');
-  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml']) hash.update(readFileSync(path.join(root, file)));
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests()]) {
+    hash.update(readFileSync(path.join(root, file)));
+  }
   return `${hash.digest('hex')} ${process.platform}-${process.arch}\n`;
+}
+
+function manifests() {
+  const members = ['packages', 'examples'].flatMap((folder) =>
+    readdirSync(path.join(root, folder)).map((name) => path.join(folder, name)),
+  );
+  return ['', 'test', ...members.sort()]
+    .map((folder) => path.join(folder, 'package.json'))
+    .filter((file) => existsSync(path.join(root, file)));
 }
 
 function say(line) {

@@ -7,10 +7,23 @@ import { Client } from 'pg';
 
 /** One line for the reader of a run: which PostgreSQL, Redis and PGlite it ran on. */
 export async function describeServices({ databaseUrl, redisUrl }) {
-  return [await postgresVersion(databaseUrl), await redisVersion(redisUrl), pgliteVersion()].join(', ');
+  const versions = [
+    await ask('DATABASE_URL', 'PostgreSQL', postgresVersion(databaseUrl)),
+    await ask('REDIS_URL', 'Redis', redisVersion(redisUrl)),
+    pgliteVersion(),
+  ];
+  return versions.join(', ');
 }
 
-export async function postgresVersion(url) {
+/** A service that we did not start may not answer; then the reader must know which variable led us there. */
+async function ask(variable, kind, version) {
+  return version.catch((cause) => {
+    const why = cause.code ?? cause.message;
+    throw new Error(`No answer from ${kind} (${why}). Start what ${variable} names, or unset it to have one started.`);
+  });
+}
+
+async function postgresVersion(url) {
   const client = new Client(url);
   await client.connect();
   const { rows } = await client.query('show server_version').finally(() => client.end());
@@ -18,7 +31,8 @@ export async function postgresVersion(url) {
 }
 
 async function redisVersion(url) {
-  const client = new Redis(url, { lazyConnect: true });
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: null });
+  client.on('error', () => {}); // it also fails what waits for it
   await client.connect();
   const info = await client.info('server').finally(() => client.disconnect());
   const [, name, version] = /^(valkey|redis)_version:(\S+)/m.exec(info);
