@@ -1,5 +1,6 @@
 import { createSender, generateSecret, type EndpointInput, type Sender, type SenderOptions } from '@bestnotify/sender';
 import express from 'express';
+import { randomBytes } from 'node:crypto';
 import { LocalServer, Road } from './local-server.js';
 import { createMerchant, type Merchant } from './merchant.js';
 import { narrateMerchantDoor, narrateSender } from './narrate.js';
@@ -37,6 +38,8 @@ const senderOptions = {
   policies: { 'alipay-600-times-faster': { gapsMs: shortenedGapsMs } },
   // A platform that calls the Internet leaves this out: then private addresses, loopback too, are never called.
   allowPrivateNetwork: ['127.0.0.0/8'],
+  // Signing secrets are sealed in the database. In production the key comes from the environment: BESTNOTIFY_SECRET_KEY.
+  secretStorage: { keys: [{ id: 'demo', key: randomBytes(32).toString('base64') }] },
 } satisfies SenderOptions;
 
 const endpoint = {
