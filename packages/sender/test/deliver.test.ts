@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { createDeliverer, type Deliverer, type DelivererOptions } from '../src/worker/deliver.js';
+import { createDeliverer, delivererDefaults, type Deliverer, type DelivererOptions } from '../src/worker/deliver.js';
 import type { Outcome } from '../src/worker/outcome.js';
 import { httpServer, requestTo, tcpServer } from './fixtures/local-server.js';
 
@@ -250,6 +250,10 @@ test('after close every request ends as internal, and none hangs', async () => {
   await closing.close();
   expect((await running).kind).toBe('no-answer');
   expect((await closing.deliver(requestTo(`http://127.0.0.1:${server.port}/`))).kind).toBe('internal');
+});
+
+test('by default a connection takes at most half of the time a request has', () => {
+  expect(delivererDefaults.connectTimeoutMs * 2).toBeLessThanOrEqual(delivererDefaults.requestTimeoutMs);
 });
 
 test.each([

@@ -5,10 +5,10 @@ const minute = 60 * second;
 const hour = 60 * minute;
 
 /** The receiver forgets an id after 7 days, so nothing is repeated after 6. */
-export const longestGiveUpAgeMs = 6 * 24 * hour;
+const longestGiveUpAgeMs = 6 * 24 * hour;
 /** Attempts take time themselves: without a floor, a policy with gaps of a second would end by age after its first timeout. */
 const shortestDefaultGiveUpAgeMs = hour;
-export const maxAttemptsLimit = 1000;
+const maxAttemptsLimit = 1000;
 
 /** A retry policy as a list: the gaps after an immediate first attempt. */
 export interface GapsRule {

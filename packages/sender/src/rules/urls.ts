@@ -13,7 +13,7 @@ export interface UrlRules {
   addresses?: AddressRules;
 }
 
-export const maxUrlLength = 2048;
+const maxUrlLength = 2048;
 
 /** The web's own, and everything that needs no privilege. Not 22, 25 and the like, whose programs read an HTTP request as commands. */
 export const defaultPorts = [80, 443, [1024, 65_535]] as const;

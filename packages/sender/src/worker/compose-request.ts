@@ -38,7 +38,7 @@ export interface ComposedRequest {
   tls: TlsSettings | undefined;
 }
 
-export const maxLiveKeys = 5;
+const maxLiveKeys = 5;
 const userAgent = `bestnotify/${version}`;
 
 /**

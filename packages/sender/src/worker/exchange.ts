@@ -5,7 +5,7 @@ import { describeError, isOurFault, NotSentError } from './not-sent-error.js';
 import type { Outcome } from './outcome.js';
 
 /** Longest reply that is read; the rest of a longer one is not waited for. */
-export const maxReplyBytes = 64 * 1024;
+const maxReplyBytes = 64 * 1024;
 
 /** Any number is legal, and a storm of them costs us more than it costs its sender. */
 const maxInterimReplies = 100;
