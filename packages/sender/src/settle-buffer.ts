@@ -75,7 +75,7 @@ async function writeUntilClaimsEnd(parts: SettleBufferParts, batch: PendingSettl
     } catch (error) {
       parts.onError(error);
       if (isDataError(error)) {
-        await writeOneByOne(parts, left);
+        await writeApart(parts, left);
         return;
       }
     }
@@ -97,17 +97,23 @@ async function write({ database, schema }: SettleBufferParts, batch: readonly Pe
 }
 
 /** One row that the database refuses must not hold up the others, and its verdict matters more than its excerpt (R101). */
-async function writeOneByOne(parts: SettleBufferParts, batch: readonly PendingSettlement[]): Promise<void> {
-  for (const pending of batch) {
-    const { attempt } = pending.settlement;
-    const bare = attempt && { ...attempt, hint: null, error: null, snippetHex: null };
-    try {
-      await write(parts, [{ ...pending, settlement: { ...pending.settlement, attempt: bare } }]);
-    } catch (error) {
-      parts.onError(error);
-      pending.done(false);
-    }
+async function writeApart(parts: SettleBufferParts, batch: PendingSettlement[]): Promise<void> {
+  const [only, ...others] = batch;
+  if (only !== undefined && others.length === 0) {
+    const bare = withoutExcerpt(only);
+    if (bare === undefined) only.done(false);
+    else await writeUntilClaimsEnd(parts, [bare]);
+    return;
   }
+  for (const pending of batch) await writeUntilClaimsEnd(parts, [pending]);
+}
+
+/** The same verdict without the texts of others; undefined if there is nothing left to leave out. */
+function withoutExcerpt(pending: PendingSettlement): PendingSettlement | undefined {
+  const { attempt } = pending.settlement;
+  if (attempt === null || (attempt.hint ?? attempt.error ?? attempt.snippetHex) === null) return undefined;
+  const bare = { ...attempt, hint: null, error: null, snippetHex: null };
+  return { ...pending, settlement: { ...pending.settlement, attempt: bare } };
 }
 
 /** SQLSTATE classes 22 (data exception) and 23 (integrity): repeating the same batch cannot help. */

@@ -39,12 +39,13 @@ export async function claimLimited(database: Database, request: ClaimRequest): P
 
 async function dueEndpoints(database: Queryable, { schema, lane, limit }: ClaimRequest): Promise<string[]> {
   const name = quoteSchema(schema);
+  if (lane !== 0 && lane !== 1) throw new RangeError(`not a lane: ${lane}`); // a literal, or the index over lanes cannot be used
   const rows = await database.query(
     `select e.key::text as key from ${name}.endpoint e
       where ${isLimited} and e.held_at is null
-        and exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane = $1::int4 and o.endpoint_key = e.key and o.due_at <= now())
-      order by random() limit $2::int4`,
-    [lane, limit],
+        and exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane = ${lane} and o.endpoint_key = e.key and o.due_at <= now())
+      order by random() limit $1::int4`,
+    [limit],
   );
   return rows.map((row) => textOf(row, 'key'));
 }

@@ -145,10 +145,10 @@ create table ${schema}.outbox (
   autovacuum_analyze_scale_factor = 0.02, autovacuum_analyze_threshold = 1000,
   autovacuum_vacuum_cost_delay = 1
 );
-create index outbox_due on ${schema}.outbox ((lane + 0), due_at) where state = 0;
-create index outbox_fair on ${schema}.outbox (lane, endpoint_key, due_at) where state = 0;
+create index outbox_due on ${schema}.outbox ((lane + 0), due_at) where state = 0 and lane + 0 >= 0;
+create index outbox_fair on ${schema}.outbox (lane, endpoint_key, due_at) where state = 0 and lane >= 0;
 create index outbox_ended on ${schema}.outbox (state, number) where state in (2, 3, 4);
-comment on index ${schema}.outbox_due is 'On an expression, so that the planner never takes it for one endpoint''s rows, whatever its statistics say.';
+comment on index ${schema}.outbox_due is 'On an expression and with a predicate of its own, so that the planner never takes it for one endpoint''s rows, nor the other index for what is due, whatever its statistics say.';
 comment on column ${schema}.outbox.state is '0 pending, 1 delivered, 2 dead, 3 cancelled, 4 closed.';
 comment on column ${schema}.outbox.due_at is 'When it may be claimed. A claim moves it to the end of the lease, so an expired claim is simply due again.';
 comment on column ${schema}.outbox.attempts is 'Requests of this round whose outcome is known; charged at settle.';
