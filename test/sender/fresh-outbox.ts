@@ -17,6 +17,8 @@ export interface Outbox extends AsyncDisposable {
   another(options?: Partial<SenderOptions>): Sender;
   /** Makes it look as if `byMs` had passed: every moment in the outbox moves back. */
   age(facts: { byMs: number }): Promise<void>;
+  /** Until the row that is due first is due, in ms. */
+  dueInMs(): Promise<number>;
 }
 
 /** What every test notification is made of, unless it says otherwise. */
@@ -68,6 +70,17 @@ export async function freshOutbox(
                 first_attempt_at = first_attempt_at - ${by}, settled_at = settled_at - ${by}`,
       );
       await query(`update endpoint set held_at = held_at - ${by}`);
+      await query(
+        `update endpoint_health set parked_until = parked_until - ${by}, probe_until = probe_until - ${by},
+                rest_until = rest_until - ${by}, ramped_from = ramped_from - ${by}, tokens_at = tokens_at - ${by}`,
+      );
+    },
+    async dueInMs() {
+      const [row] = await query<{ ms: number }>(
+        'select (extract(epoch from min(due_at) - now()) * 1000)::int as ms from outbox where state = 0',
+      );
+      if (row === undefined) throw new Error('Nothing is pending.');
+      return row.ms;
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(senders.map((each) => each.close()));

@@ -69,6 +69,11 @@ export class Pipeline {
     });
   }
 
+  /** True when nothing is held and every verdict is written. */
+  get isIdle(): boolean {
+    return this.slots.inFlight === 0 && this.#undecided.size === 0 && this.#settles.size === 0;
+  }
+
   /** Claims at most `limit` rows and starts them. @returns how many were claimed. */
   async claim(limit: number): Promise<number> {
     const { concurrency } = this.#parts.options;

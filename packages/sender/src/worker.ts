@@ -67,10 +67,14 @@ export async function runOnce(
   signal?.addEventListener('abort', stop, { once: true });
   try {
     while (pipeline.summary.claimed < limit && signal?.aborted !== true) {
+      // Asked beforehand: what was in flight then limited the claim, and may be finished by the time it returns.
+      const wasIdle = pipeline.isIdle;
       const claimed = await pipeline.claim(limit - pipeline.summary.claimed);
       if (claimed > 0 && pipeline.slots.isHungry) continue;
-      if (pipeline.slots.inFlight === 0) break;
-      await sleeper.sleep(parts.options.maxPollMs); // a slot, or an endpoint's limit, may become free
+      if (pipeline.slots.inFlight > 0)
+        await sleeper.sleep(parts.options.maxPollMs); // a slot, or an endpoint's limit, may become free
+      else if (wasIdle) break;
+      else await pipeline.drained();
     }
   } finally {
     await pipeline.drained();
