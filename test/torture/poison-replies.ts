@@ -158,11 +158,19 @@ const broken: readonly Behaviour[] = [
     run: (s: Socket) =>
       void s.end(Buffer.concat([head(200, ['Connection: close', 'Content-Length: 100']), Buffer.from('success')])),
   },
+  {
+    name: 'R098 the word, closed by a reset instead of an end',
+    verdict: /^(delivered:acknowledged|retry:no-answer)$/,
+    run: async (s: Socket) => {
+      await drip(s, [Buffer.concat([head(200, ['Connection: close']), Buffer.from('success')])], { everyMs: 30 });
+      s.resetAndDestroy();
+    },
+  },
   { name: 'half a header and the end', run: (s: Socket) => void s.end('HTTP/1.1 200 OK\r\nContent-Le') },
   { name: 'R097 a storm of 103', error: /interim/, run: (s: Socket) => flood(s, storm(103)) },
   { name: 'R097 a storm of 100 that nobody asked for', run: (s: Socket) => flood(s, storm(100)) },
   { name: 'status 101', run: (s: Socket) => void s.write(head(101, ['Upgrade: websocket', 'Connection: upgrade'])) },
-].map((each) => ({ verdict: 'retry:no-answer', counts: true, ...each })) as Behaviour[];
+].map((each) => ({ verdict: 'retry:no-answer', ...each })) as Behaviour[];
 
 const chunked = 'Transfer-Encoding: chunked';
 

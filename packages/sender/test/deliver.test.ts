@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { createDeliverer, delivererDefaults, type Deliverer, type DelivererOptions } from '../src/worker/deliver.js';
 import type { Outcome } from '../src/worker/outcome.js';
@@ -10,8 +9,8 @@ function deliverer(options: DelivererOptions = {}): Deliverer {
   const made = createDeliverer({
     allowPrivateNetwork: ['127.0.0.0/8'],
     lookUpName: () => Promise.resolve({ addresses: ['127.0.0.1'], ttlMs: 60_000 }),
-    requestTimeoutMs: 1500,
-    connectTimeoutMs: 500,
+    requestTimeoutMs: 10_000,
+    connectTimeoutMs: 5000,
     ...options,
   });
   deliverers.push(made);
@@ -35,17 +34,14 @@ test('R118 a name that is public first and loopback later never reaches loopback
   let lookUps = 0;
   const { deliver } = deliverer({
     allowPrivateNetwork: [],
-    connectTimeoutMs: 50,
+    connectTimeoutMs: 200,
     lookUpName: () => Promise.resolve({ addresses: [lookUps++ === 0 ? '93.184.216.34' : '127.0.0.1'], ttlMs: 0 }),
   });
-  const kinds = new Set<string>();
-  while (!kinds.has('forbidden-address')) {
-    const outcome = await deliver(requestTo(`http://rebinding.example:${server.port}/`));
-    kinds.add(outcome.kind === 'not-sent' ? outcome.because : outcome.kind);
-    await wait(20);
-  }
-  expect([...kinds].sort()).toEqual(['connect', 'forbidden-address']);
-  expect(lookUps).toBe(2);
+  const send = () => deliver(requestTo(`http://rebinding.example:${server.port}/`));
+  expect(await send()).toMatchObject({ kind: 'not-sent', because: 'connect' });
+  // Until the first answer has left the cache.
+  await expect.poll(send, { timeout: 10_000 }).toMatchObject({ kind: 'not-sent', because: 'forbidden-address' });
+  expect(lookUps).toBeGreaterThan(1);
   expect(server.connections).toBe(0);
 });
 
@@ -139,9 +135,11 @@ test('R140 a refused connection, an unknown name and a silent name server are to
     error: 'queryA ENOTFOUND x.example',
   });
   const silent = () => new Promise<never>(() => undefined);
-  expect(await deliverer({ lookUpName: silent }).deliver(requestTo('https://x.example/'))).toMatchObject({
+  expect(
+    await deliverer({ lookUpName: silent, connectTimeoutMs: 300 }).deliver(requestTo('https://x.example/')),
+  ).toMatchObject({
     because: 'dns',
-    error: expect.stringMatching(/within 500 ms/) as string,
+    error: expect.stringMatching(/within 300 ms/) as string,
   });
 });
 
@@ -149,6 +147,7 @@ test('R112 fifty endpoints on a dead name do not hold up a healthy one', async (
   await using server = await httpServer();
   const asked: string[] = [];
   const { deliver } = deliverer({
+    connectTimeoutMs: 1000,
     lookUpName: (hostname) => {
       asked.push(hostname);
       return hostname === 'dead.example'
@@ -161,8 +160,8 @@ test('R112 fifty endpoints on a dead name do not hold up a healthy one', async (
   );
   const healthy = await deliver(requestTo(`http://healthy.example:${server.port}/`));
   expect(healthy).toMatchObject({ kind: 'replied' });
-  expect(healthy.durationMs).toBeLessThan(300);
-  expect((await dead).every(({ kind }) => kind === 'not-sent')).toBe(true);
+  const outcomes = await dead;
+  expect(outcomes.every(({ kind, durationMs }) => kind === 'not-sent' && durationMs > healthy.durationMs)).toBe(true);
   expect(asked.sort()).toEqual(['dead.example', 'healthy.example']);
 });
 
@@ -189,20 +188,21 @@ test('a request whose time ran out while it waited for a connection is never wri
   const bodies: string[] = [];
   await using server = await tcpServer((socket) => {
     socket.on('data', (chunk) => {
-      bodies.push(chunk.toString().split('\r\n\r\n')[1] ?? '');
-      setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nsuccess'), 400);
+      const body = chunk.toString().split('\r\n\r\n')[1] ?? '';
+      bodies.push(body);
+      if (body !== 'held') socket.write('HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nsuccess');
     });
   });
-  const { deliver } = deliverer({ maxConnectionsPerOrigin: 1, requestTimeoutMs: 600 });
+  const { deliver } = deliverer({ maxConnectionsPerOrigin: 1, requestTimeoutMs: 1000 });
   const url = `http://127.0.0.1:${server.port}/`;
   const outcomes = await Promise.all(
-    ['1', '2', '3'].map((body) => deliver(requestTo(url, { body: Buffer.from(body) }))),
+    ['first', 'held', 'waiting'].map((body) => deliver(requestTo(url, { body: Buffer.from(body) }))),
   );
   expect(outcomes.map(({ kind }) => kind)).toEqual(['replied', 'no-answer', 'not-sent']);
-  expect(outcomes[2]).toMatchObject({ because: 'connect', error: 'no connection was free within 600 ms' });
-  const after = await deliver(requestTo(url, { body: Buffer.from('4') }));
+  expect(outcomes[2]).toMatchObject({ because: 'connect', error: 'no connection was free within 1000 ms' });
+  const after = await deliver(requestTo(url, { body: Buffer.from('last') }));
   expect(after).toMatchObject({ kind: 'replied' });
-  expect(bodies).toEqual(['1', '2', '4']);
+  expect(bodies).toEqual(['first', 'held', 'last']);
 });
 
 test('stopping tells a request that may have arrived from one that cannot', async () => {
