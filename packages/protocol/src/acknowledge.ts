@@ -34,16 +34,16 @@ export function isSuccessStatus(status: number): boolean {
   return status >= 200 && status <= 299;
 }
 
-/** The word in any ASCII case, after one leading byte order mark and surrounding space, tab, CR and LF. */
+/**
+ * The word in any ASCII case, after one leading byte order mark and surrounding space, tab, CR and LF.
+ *
+ * @param word - lower-case ASCII letters.
+ */
 export function isWord(body: Uint8Array, word: string): boolean {
   const core = trim(body);
   if (core.length !== word.length) return false;
-  for (let at = 0; at < word.length; at++) {
-    const byte = core[at] as number;
-    const isUpper = byte >= 0x41 && byte <= 0x5a;
-    if ((isUpper ? byte | 0x20 : byte) !== word.charCodeAt(at)) return false;
-  }
-  return true;
+  // Setting bit 5 makes a letter lower-case, and makes no letter of anything else that could match one.
+  return core.every((byte, at) => (byte | 0x20) === word.charCodeAt(at));
 }
 
 /** The body without one leading byte order mark and without surrounding ASCII white space. */

@@ -4,7 +4,7 @@
  */
 export const maxDepth = 128;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** What `parseJson` made of the bytes: a value with its text, or the problem in words that quote none of them. */
 export type ParsedJson = { value: unknown; text: string } | { problem: string };

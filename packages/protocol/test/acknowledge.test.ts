@@ -176,3 +176,13 @@ test.each([
 ] as const)('there is nothing to explain about %j with %s under %s', (body, status, rule) => {
   expect(hint(body, status, rule)).toBeUndefined();
 });
+
+test('a code that only a polluted prototype has does not acknowledge', () => {
+  const prototype = Object.prototype as { code?: unknown };
+  prototype.code = 0;
+  try {
+    expect(acknowledged('{"message":"error"}', 200, 'json-code')).toBe(false);
+  } finally {
+    delete prototype.code;
+  }
+});
