@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { attemptNotification, type AttemptParts, type AttemptResult } from './attempt-notification.js';
 import { ClaimRounds, type ClaimParts, type TimedBatch } from './claim-rounds.js';
 import { HealthReporter } from './health-reporter.js';
@@ -55,6 +56,7 @@ export class Pipeline {
 
   constructor(parts: WorkerParts) {
     const onError = (during: string, error: unknown) => parts.hooks.emit('error', { during, error });
+    setMaxListeners(0, this.#abort.signal); // one per request under way
     this.#parts = { ...parts, onError };
     this.#rounds = new ClaimRounds(parts);
     this.#endpoints = new EndpointCache({ ...parts, onError }, parts.now);
@@ -161,7 +163,7 @@ export class Pipeline {
       return;
     }
     const deciding = this.#suspension
-      .isOurs(endpointKey, this.slots.heldByEndpoint.size, this.#abort.signal)
+      .isOurs(endpointKey, this.slots.heldByEndpoint.keys(), this.#abort.signal)
       .then((isOurs) => {
         if (isOurs) this.#waitOut(held, result);
         else this.#finish(held, endpoint, result);

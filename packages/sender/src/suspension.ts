@@ -44,15 +44,15 @@ export class Suspension {
   /**
    * An endpoint could not be reached: is the fault ours? Waits a moment for what the others say, if there are others.
    *
-   * @param endpointsHeld - endpoints that this worker is sending to right now.
+   * @param held - the endpoints that this worker is sending to right now.
    */
-  async isOurs(endpointKey: string, endpointsHeld: number, signal: AbortSignal): Promise<boolean> {
+  async isOurs(endpointKey: string, held: Iterable<string>, signal: AbortSignal): Promise<boolean> {
     this.#watch.note(endpointKey, { atMs: this.#now(), isUnreachable: true });
     if (this.#isSuspect) {
       this.#suspend(1);
       return true;
     }
-    if (Math.max(endpointsHeld, this.#watch.size) >= outageMinEndpoints) await pause(outageDecisionMs, signal);
+    if (this.#watch.sizeWith(held) >= outageMinEndpoints) await pause(outageDecisionMs, signal);
     const endpoints = this.#watch.endpointsOut(this.#now());
     if (endpoints > 0) this.#suspend(endpoints);
     return endpoints > 0;

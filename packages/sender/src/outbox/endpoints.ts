@@ -135,14 +135,15 @@ export async function getEndpoint(
   return row === undefined ? undefined : endpointOf(row);
 }
 
-/** This source's endpoints in the order of their ids, at most `limit` after `after`. */
+/** This source's endpoints, or those of them that `ids` names, in the order of their ids, at most `limit` after `after`. */
 export async function listEndpoints(
   context: EndpointContext,
-  { after = '', limit = 100 }: { after?: string; limit?: number } = {},
+  { after = '', limit = 100, ids }: { after?: string; limit?: number; ids?: readonly string[] } = {},
 ): Promise<Endpoint[]> {
+  const isMeant = `($4::text is null or e.id = any (array(select jsonb_array_elements_text($4::text::jsonb))))`;
   const rows = await context.database.query(
-    `${selectEndpoints(context.schema, 'where e.source = $1 and e.id > $2')} order by e.id limit $3::int4`,
-    [context.source, after, limit],
+    `${selectEndpoints(context.schema, `where e.source = $1 and e.id > $2 and ${isMeant}`)} order by e.id limit $3::int4`,
+    [context.source, after, limit, ids === undefined ? null : JSON.stringify(ids)],
   );
   return rows.map(endpointOf);
 }
@@ -300,7 +301,7 @@ function selectEndpoints(schema: string, where: string): string {
   const name = quoteSchema(schema);
   return `
 select e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.max_in_flight, e.max_in_flight_everywhere, e.max_per_second::text as max_per_second, e.allow_http, e.owner, e.held_because,
-       (greatest(extract(epoch from h.parked_until - now()), 0) * 1000)::int4 as parked_for_ms, coalesce(h.failures, 0) as failures,
+       case when h.parked_until is not null then (greatest(extract(epoch from h.parked_until - now()), 0) * 1000)::int4 end as parked_for_ms, coalesce(h.failures, 0) as failures,
        array_to_json(e.allow_private_network)::text as networks,
        (select coalesce(json_agg(json_build_object('id', s.id, 'fingerprint', left(encode(s.fingerprint, 'hex'), 8)) order by s.created_at, s.id), '[]')::text
           from ${name}.endpoint_secret s

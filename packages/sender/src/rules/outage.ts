@@ -38,8 +38,8 @@ export class OutageWatch {
     return recent >= outageMinEndpoints && unreachable >= recent * outageShare ? unreachable : 0;
   }
 
-  /** Endpoints tried lately. */
-  get size(): number {
-    return this.#last.size;
+  /** Endpoints tried lately, or being tried now. */
+  sizeWith(held: Iterable<string>): number {
+    return new Set([...this.#last.keys(), ...held]).size;
   }
 }

@@ -139,7 +139,7 @@ function sharedLimits(name: string): string {
   return `,
             coalesce(e.max_in_flight_everywhere - (select count(*)::int4 from ${name}.outbox o
               where o.state = 0 and o.lane in (0, 1) and o.endpoint_key = e.key and o.claim_token is not null and o.due_at > now()), 2147483647),
-            coalesce(floor(${refilledTokens})::int4, 2147483647))`;
+            case when e.max_per_second is null then 2147483647 else floor(${refilledTokens})::int4 end)`;
 }
 
 /** Takes from the bucket what was claimed. */

@@ -192,6 +192,7 @@ create table ${schema}.bulk_resend (
   last_number bigint not null,
   resent integer not null default 0,
   skipped integer not null default 0,
+  paced_until timestamptz not null default now(),
   created_at timestamptz not null default now(),
   finished_at timestamptz
 );

@@ -154,17 +154,22 @@ async function resendBatch(context: OperationContext, run: Run): Promise<Omit<Bu
          left join ${name}.endpoint e on e.source = n.source and e.id = n.endpoint
         where o.state <> 0 and ${conditions.join(' and ')}
         order by o.number limit ${batchSize} for update of o
+     ), paced as materialized (
+       -- The pace is kept by due times, which outlive this process; a batch goes on where the one before it ends.
+       select c.number, c.endpoint_key, greatest(now(), r.paced_until) + row_number() over (order by c.number) / $3::float8 * interval '1 second' as due_at
+         from candidates c cross join run r where c.may_go
      ), resent as (
        update ${name}.outbox o
           set state = 0, round = o.round + 1, round_at = now(), attempts = 0, lost_claims = 0, waits = 0, first_attempt_at = null,
               held_ms_before = 0, settled_at = null, reason = null, claim_token = null, duplicate_accepted = $4::boolean,
-              endpoint_key = c.endpoint_key, due_at = now() + c.place / $3::float8 * interval '1 second'
-         from (select *, row_number() over (order by number) as place from candidates where may_go) c
+              endpoint_key = c.endpoint_key, due_at = c.due_at
+         from paced c
         where o.number = c.number
        returning o.number
      ), moved as (
        update ${name}.bulk_resend b
-          set position = coalesce((select max(number) from candidates), b.last_number),
+          set paced_until = coalesce((select max(due_at) from paced), b.paced_until),
+              position = coalesce((select max(number) from candidates), b.last_number),
               resent = b.resent + (select count(*) from resent), skipped = b.skipped + (select count(*) from candidates where not may_go),
               finished_at = case when (select count(*) from candidates) < ${batchSize} then now() end
         where b.number = $2::text::bigint
@@ -174,11 +179,5 @@ async function resendBatch(context: OperationContext, run: Run): Promise<Omit<Bu
     parameters,
   );
   if (row === undefined) throw new Error(`bulk resend ${run.number} has vanished`);
-  await pace(Math.min(batchSize / perSecond, 5) * 1000);
   return { resent: intOf(row, 'resent'), skipped: intOf(row, 'skipped'), isFinished: row['is_finished'] === true };
-}
-
-/** The next batch comes when about this one's share of time is over; its rows are spread over it by their due times. */
-function pace(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
