@@ -9,7 +9,9 @@ const codePattern = /'((?:PROTOCOL|SENDER|RECEIVER|CLI|CONSOLE)_[A-Z0-9_]+)'/g;
 const codes = [
   ...new Set(sourceFiles.flatMap(({ text }) => [...text.matchAll(codePattern)].map(([, code = '']) => code))),
 ];
-const headings = [...readFileSync(path.join(root, 'docs', 'errors.md'), 'utf8').matchAll(/^#+ `?([A-Z_0-9]+)`?$/gm)];
+const headings = [
+  ...readFileSync(path.join(root, 'docs', 'errors.md'), 'utf8').matchAll(/^#+ +`?([A-Z0-9]+_[A-Z0-9_]+)\b/gm),
+];
 const documented = headings.map(([, code = '']) => code);
 
 test('every code that a package can throw or warn with has a heading in docs/errors.md', () => {
