@@ -19,6 +19,8 @@ import { isPostgresUrl, openListener } from './outbox/open-postgres.js';
 import type { Database } from './outbox/database.js';
 import { createOperations, type Operations } from './outbox/operations/index.js';
 import { createVault } from './outbox/vault.js';
+import { parseAllowedNetworks, parseNetworks } from './rules/addresses.js';
+import type { UrlRules } from './rules/urls.js';
 import { resolvePolicy } from './rules/policies.js';
 import { checkSenderOptions, type SenderOptions } from './sender-options.js';
 import { ResidentWorkers } from './resident-workers.js';
@@ -27,10 +29,16 @@ import { runOnce, type Worker } from './worker.js';
 import { createDeliverer } from './worker/deliver.js';
 import type { PassSummary, WorkerParts } from './pipeline.js';
 
-/** A drizzle database, or a postgres.js client. */
-export type TransactionalClient<Tx, T> =
-  | { transaction(work: (tx: Tx) => Promise<T>): PromiseLike<T> }
-  | { begin(work: (tx: Tx) => Promise<T>): PromiseLike<unknown> };
+/** A drizzle database, a PGlite, or a postgres.js client. */
+export type TransactionalClient<Tx> =
+  | { transaction(work: (tx: Tx) => Promise<unknown>): PromiseLike<unknown> }
+  | {
+      // postgres.js overloads it, and TypeScript infers Tx from the last overload alone.
+      begin: {
+        (work: (tx: Tx) => Promise<unknown>): PromiseLike<unknown>;
+        (options: string, work: (tx: Tx) => Promise<unknown>): PromiseLike<unknown>;
+      };
+    };
 
 /** The platform's side: an outbox, and workers that empty it. */
 export interface Sender {
@@ -42,7 +50,7 @@ export interface Sender {
   readonly endpoints: {
     put(endpoint: EndpointInput): Promise<Endpoint>;
     get(id: string): Promise<Endpoint | undefined>;
-    list(page?: { after?: string; limit?: number }): Promise<Endpoint[]>;
+    list(page?: { after?: string; limit?: number; ids?: readonly string[] }): Promise<Endpoint[]>;
     remove(id: string): Promise<boolean>;
   };
   /**
@@ -60,7 +68,7 @@ export interface Sender {
    *
    * A transaction begun in any other way is as good; its notifications are found by the next poll, or after `nudge()`.
    */
-  transaction<Tx, T>(client: TransactionalClient<Tx, T>, work: (tx: Tx) => Promise<T>): Promise<T>;
+  transaction<Tx, T>(client: TransactionalClient<Tx>, work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Something was committed: workers look at the outbox now instead of at their next poll. */
   nudge(): void;
   /** Starts a resident worker in this process. The library installs no signal handlers: call `stop()` from yours. */
@@ -99,6 +107,7 @@ export function createSender(options: SenderOptions): Sender {
     acks: Object.keys(checked.acks),
     fingerprint: createFingerprinter(schema),
     vault,
+    urlRules: urlRulesOf(checked),
     types: checked.types,
     nowMs: () => systemClock().getTime(),
     onWritten: nudge,
@@ -146,11 +155,9 @@ export function createSender(options: SenderOptions): Sender {
     },
     notifyMany: (notifications, notifyOptions) => notifyMany(endpoints, notifications, notifyOptions),
     transaction: async (client, work) => {
-      const result = await ('begin' in client
-        ? (client.begin(work) as PromiseLike<Awaited<ReturnType<typeof work>>>)
-        : client.transaction(work));
+      const result = await ('begin' in client ? client.begin(work) : client.transaction(work));
       nudge();
-      return result;
+      return result as Awaited<ReturnType<typeof work>>; // both give back what `work` resolved to
     },
     nudge,
     startWorker: (workerOptions) => residents.start(workerOptions),
@@ -177,6 +184,20 @@ export function createSender(options: SenderOptions): Sender {
     },
   };
   return sender;
+}
+
+/** The same rules as when sending, so that a mistake is seen when it is made. */
+function urlRulesOf(options: {
+  allowPrivateNetwork: readonly string[];
+  denyNetwork: readonly string[];
+  allowedPorts: NonNullable<UrlRules['allowedPorts']>;
+}): NotifyContext['urlRules'] {
+  const senderAllows = parseAllowedNetworks(options.allowPrivateNetwork, 'allowPrivateNetwork');
+  const denies = parseNetworks(options.denyNetwork, 'denyNetwork');
+  return (endpointAllows) => ({
+    allowedPorts: options.allowedPorts,
+    addresses: { senderAllows, endpointAllows: parseNetworks(endpointAllows, 'allowPrivateNetwork'), denies },
+  });
 }
 
 function openWakeUp(parts: {

@@ -1,7 +1,7 @@
 import { newNotificationId } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
 import type { EndpointContext } from '../outbox/endpoints.js';
-import { ensureEndpoint } from '../outbox/endpoints.js';
+import { ensureEndpoint, everyNetwork } from '../outbox/endpoints.js';
 import { NotificationRefusedError } from '../outbox/errors.js';
 import type { Queryable } from '../outbox/database.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
@@ -110,7 +110,10 @@ function encode(context: NotifyContext, input: NotificationInput): EncodedNotifi
     bizId: input.bizId,
     subject: input.subject ?? null,
     // Its own URL is checked against the sender's defaults here, and against the endpoint's settings when it is sent.
-    url: input.url === undefined ? null : checkEndpointUrl(input.url, { allowHttp: defaults.allowHttp ?? true }),
+    url:
+      input.url === undefined
+        ? null
+        : checkEndpointUrl(input.url, { allowHttp: defaults.allowHttp ?? true, ...context.urlRules(everyNetwork) }),
     lane: (input.lane ?? typeOptions?.lane) === 'urgent' ? 0 : 1,
     policy: policy === undefined ? null : resolvePolicy(policy, policies).text,
     maxAttempts,

@@ -2,7 +2,7 @@ import { checkEnvelopeMember, isProtocolError } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
 import { parseNetworks } from '../rules/addresses.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
-import { checkEndpointUrl } from '../rules/urls.js';
+import { checkEndpointUrl, type UrlRules } from '../rules/urls.js';
 import {
   booleanOf,
   intOf,
@@ -85,9 +85,11 @@ export interface EndpointContext {
   acks: readonly string[];
   fingerprint: ReturnType<typeof createFingerprinter>;
   vault: Vault;
+  /** What the sender lets a URL be, for an endpoint that may be in these networks. */
+  urlRules: (endpointAllows: readonly string[]) => Pick<UrlRules, 'allowedPorts' | 'addresses'>;
 }
 
-const everyNetwork = ['0.0.0.0/0', '::/0'];
+export const everyNetwork = ['0.0.0.0/0', '::/0'];
 
 /**
  * Creates or replaces an endpoint.
@@ -217,7 +219,7 @@ function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets
     typeof allowPrivateNetwork === 'boolean' ? (allowPrivateNetwork ? everyNetwork : []) : allowPrivateNetwork;
   parseNetworks(networks, 'allowPrivateNetwork');
   return {
-    url: input.url === undefined ? null : checkEndpointUrl(input.url, { allowHttp }),
+    url: input.url === undefined ? null : checkEndpointUrl(input.url, { allowHttp, ...context.urlRules(networks) }),
     ack,
     profile,
     policy: input.policy === undefined ? null : resolvePolicy(input.policy, context.policies).text,
