@@ -45,13 +45,12 @@ export type { Rotated, RotateOptions } from './outbox/operations/rotate-secret.j
 export type { Action } from './outbox/operations/context.js';
 export type { ResendOptions } from './outbox/operations/actions.js';
 export type { Operations } from './outbox/operations/index.js';
-export type {
-  AttemptSummary,
-  ListFilter,
-  NotificationDetails,
-  NotificationSummary,
-  Stats,
-} from './outbox/operations/queries.js';
+export type { ActivityMinute, ActivityOptions } from './outbox/operations/activity.js';
+export type { EndpointHealth, HealthFilter } from './outbox/operations/endpoint-health.js';
+export type { ListFilter } from './outbox/operations/list.js';
+export type { AttemptSummary, NotificationDetails, NotificationSummary } from './outbox/operations/queries.js';
+export type { Stats, StatsOptions } from './outbox/operations/stats.js';
+export { testType } from './outbox/operations/test-send.js';
 export { notificationStates, type NotificationState } from './outbox/states.js';
 export {
   presetNames,

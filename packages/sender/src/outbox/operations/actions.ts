@@ -1,8 +1,17 @@
+import type { NotificationState } from '../states.js';
 import { textOf } from '../database.js';
 import { quoteSchema } from '../schema-name.js';
 import { DuplicateEffectError, IllegalStateError, UnknownEndpointError, UnknownNotificationError } from '../errors.js';
 import { checkEndpointUrl } from '../../rules/urls.js';
-import { audit, lockNotification, type Action, type LockedNotification, type OperationContext } from './context.js';
+import {
+  audit,
+  endpointList,
+  isAmong,
+  lockNotification,
+  type Action,
+  type LockedNotification,
+  type OperationContext,
+} from './context.js';
 
 /** How a resend goes out. */
 export interface ResendOptions extends Action {
@@ -10,6 +19,8 @@ export interface ResendOptions extends Action {
   url?: string;
   /** Needed where the receiver may no longer know that it has handled this before. @default false */
   acceptDuplicateEffect?: boolean;
+  /** Only if this is still its state: what the person saw who asked for it. */
+  onlyIf?: NotificationState;
 }
 
 /**
@@ -22,12 +33,18 @@ export async function resend(context: OperationContext, id: string, options: Res
   const url = options.url === undefined ? null : checkEndpointUrl(options.url, { allowHttp: true });
   const name = quoteSchema(context.schema);
   await context.database.transaction(async (tx) => {
-    const row = await lockNotification(tx, context, id);
+    const row = await lockNotification(tx, context, id, options);
     if (row.state === 'pending')
       throw illegal(row, id, {
         action: 'resend',
         allowed: 'It is still being sent by itself; use sendNow to hurry it.',
       });
+    if (options.onlyIf !== undefined && options.onlyIf !== row.state) {
+      throw illegal(row, id, {
+        action: 'resend',
+        allowed: `It was ${options.onlyIf} when this was asked for; look again.`,
+      });
+    }
     if (!row.hasBody) throw new UnknownNotificationError({ id, isPruned: true });
     if (options.acceptDuplicateEffect !== true && (row.state === 'closed' || row.mayBeForgotten)) {
       throw new DuplicateEffectError({ id, because: row.state === 'closed' ? 'closed' : 'outlived-retention' });
@@ -73,7 +90,7 @@ export async function cancel(context: OperationContext, id: string, options: Act
 /** Records that a dead notification was made good by hand. @throws {@link IllegalStateError} unless it is dead. */
 export async function close(context: OperationContext, id: string, options: Action & { note: string }): Promise<void> {
   await context.database.transaction(async (tx) => {
-    const row = await lockNotification(tx, context, id);
+    const row = await lockNotification(tx, context, id, options);
     if (row.state !== 'dead')
       throw illegal(row, id, { action: 'close', allowed: 'Only dead notifications can be closed.' });
     await tx.query(`update ${quoteSchema(context.schema)}.outbox set state = 4 where number = $1::text::bigint`, [
@@ -88,7 +105,7 @@ export async function holdEndpoint(context: OperationContext, endpoint: string, 
   await changeEndpoint(context, endpoint, {
     ...options,
     action: 'hold-endpoint',
-    set: `held_at = coalesce(held_at, now()), held_because = coalesce(held_because, $3)`,
+    set: `held_at = coalesce(held_at, now()), held_because = coalesce(held_because, $4)`,
     parameters: [options.note ?? 'operator'],
   });
 }
@@ -112,7 +129,7 @@ async function changePending(
   change: Action & { action: string; set: string },
 ): Promise<void> {
   await context.database.transaction(async (tx) => {
-    const row = await lockNotification(tx, context, id);
+    const row = await lockNotification(tx, context, id, change);
     if (row.state !== 'pending' || row.isClaimed) {
       throw illegal(row, id, {
         action: change.action,
@@ -134,8 +151,8 @@ async function changeEndpoint(
   await context.database.transaction(async (tx) => {
     const name = quoteSchema(context.schema);
     const [changed] = await tx.query(
-      `update ${name}.endpoint set ${change.set} where source = $1 and id = $2 returning key::text as key`,
-      [context.source, endpoint, ...change.parameters],
+      `update ${name}.endpoint set ${change.set} where source = $1 and id = $2 and ${isAmong('id', '$3')} returning key::text as key`,
+      [context.source, endpoint, endpointList(change.endpoints), ...change.parameters],
     );
     if (changed === undefined) throw new UnknownEndpointError({ endpoint, source: context.source });
     if (change.alsoHealth !== undefined) {

@@ -18,6 +18,8 @@ export interface Action {
   /** @default 'operator' */
   actor?: string;
   note?: string;
+  /** Only if it belongs to one of these endpoints; for this caller nothing else exists. */
+  endpoints?: readonly string[];
 }
 
 /** The facts an action is decided by, read under a row lock. */
@@ -40,6 +42,7 @@ export async function lockNotification(
   tx: Queryable,
   context: OperationContext,
   id: string,
+  { endpoints }: Pick<Action, 'endpoints'> = {},
 ): Promise<LockedNotification> {
   const uuid = uuidOf(id);
   const name = quoteSchema(context.schema);
@@ -48,9 +51,9 @@ export async function lockNotification(
             (o.claim_token is not null and o.due_at > now()) as is_claimed,
             coalesce(o.may_have_arrived and o.first_claimed_at < now() - interval '6 days', false) as may_be_forgotten
        from ${name}.notification n join ${name}.outbox o on o.number = n.number
-      where n.id = $1::text::uuid and n.source = $2
+      where n.id = $1::text::uuid and n.source = $2 and ${isAmong('n.endpoint', '$3')}
         for update of o`,
-    [uuid, context.source],
+    [uuid, context.source, endpointList(endpoints)],
   );
   if (row === undefined) throw await unknown(tx, context, id);
   return {
@@ -62,6 +65,16 @@ export async function lockNotification(
     hasBody: booleanOf(row, 'has_body'),
     endpoint: textOf(row, 'endpoint'),
   };
+}
+
+/** A condition that a column is one of the endpoints in a parameter made by {@link endpointList}. */
+export function isAmong(column: string, placeholder: string): string {
+  return `(${placeholder}::text is null or ${column} = any (array(select jsonb_array_elements_text(${placeholder}::text::jsonb))))`;
+}
+
+/** Endpoints as one parameter; null means all of them. */
+export function endpointList(endpoints: readonly string[] | undefined): string | null {
+  return endpoints === undefined ? null : JSON.stringify(endpoints);
 }
 
 /** Writes who did what, in the transaction that does it. */

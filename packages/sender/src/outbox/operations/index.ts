@@ -1,26 +1,28 @@
 import { cancel, close, holdEndpoint, resend, resumeEndpoint, sendNow, type ResendOptions } from './actions.js';
-import type { EndpointContext } from '../endpoints.js';
+import type { NotifyContext } from '../../enqueue/notify.js';
+import { createActivity, type ActivityMinute, type ActivityOptions } from './activity.js';
 import { auditTrail, type AuditEntry, type AuditFilter } from './audit-trail.js';
 import type { Action, OperationContext } from './context.js';
+import { endpointHealth, type EndpointHealth, type HealthFilter } from './endpoint-health.js';
 import type { NotificationFilter } from './filter.js';
+import { list, type ListFilter } from './list.js';
 import { resendMany, type BulkProgress, type ResendManyOptions } from './resend-many.js';
 import { erase, prune, type Pruned, type PruneOptions } from './retention.js';
 import { rotateSecret, type Rotated, type RotateOptions } from './rotate-secret.js';
-import {
-  list,
-  show,
-  stats,
-  type ListFilter,
-  type NotificationDetails,
-  type NotificationSummary,
-  type Stats,
-} from './queries.js';
+import { show, type NotificationDetails, type NotificationSummary } from './queries.js';
+import { stats, type Stats, type StatsOptions } from './stats.js';
+import { testSend } from './test-send.js';
 
 /** What an operator may ask and do. Every change is conditional on the row's current state, and audited. */
 export interface Operations {
   list(filter?: ListFilter): Promise<{ items: NotificationSummary[]; next: string | null }>;
-  show(id: string): Promise<NotificationDetails>;
-  stats(): Promise<Stats>;
+  /** @param options.endpoints - only if it belongs to one of these; else it does not exist. */
+  show(id: string, options?: { endpoints?: readonly string[] }): Promise<NotificationDetails>;
+  stats(options?: StatsOptions): Promise<Stats>;
+  /** Attempts per minute, oldest first. */
+  activity(options?: ActivityOptions): Promise<ActivityMinute[]>;
+  /** Endpoints with how they are doing. `next` is null on the last page. */
+  endpointHealth(filter?: HealthFilter): Promise<{ items: EndpointHealth[]; next: string | null }>;
   sendNow(id: string, options?: Action): Promise<void>;
   resend(id: string, options?: ResendOptions): Promise<void>;
   /** Resends all settled notifications that match, paced; an interrupted run can be resumed. */
@@ -31,6 +33,8 @@ export interface Operations {
   resumeEndpoint(endpoint: string, options?: Action): Promise<void>;
   /** Gives an endpoint a new secret beside the old ones, which retire after an overlap. */
   rotateSecret(endpoint: string, options?: RotateOptions): Promise<Rotated>;
+  /** Sends a notification of type `bestnotify.test` to one endpoint, tried once; returns its id. */
+  testSend(endpoint: string, options?: Action): Promise<string>;
   /** Removes what is older than it has to be kept; never what is pending. */
   prune(options?: PruneOptions): Promise<Pruned>;
   /** Removes the body and the stored replies of one settled notification for good. */
@@ -39,11 +43,14 @@ export interface Operations {
   audit(filter?: AuditFilter): Promise<{ items: AuditEntry[]; next: string | null }>;
 }
 
-export function createOperations(context: OperationContext, endpoints: EndpointContext): Operations {
+export function createOperations(context: OperationContext, endpoints: NotifyContext): Operations {
+  const activity = createActivity();
   return {
     list: (filter) => list(context, filter),
-    show: (id) => show(context, id),
-    stats: () => stats(context),
+    show: (id, options) => show(context, id, options),
+    stats: (options) => stats(context, options),
+    activity: (options) => activity(context, options),
+    endpointHealth: (filter) => endpointHealth(endpoints, filter),
     sendNow: (id, options) => sendNow(context, id, options),
     resend: (id, options) => resend(context, id, options),
     cancel: (id, options) => cancel(context, id, options),
@@ -52,6 +59,7 @@ export function createOperations(context: OperationContext, endpoints: EndpointC
     resumeEndpoint: (endpoint, options) => resumeEndpoint(context, endpoint, options),
     resendMany: (filter, options) => resendMany(context, filter, options),
     rotateSecret: (endpoint, options) => rotateSecret({ ...context, endpoints }, endpoint, options),
+    testSend: (endpoint, options) => testSend({ ...context, endpoints }, endpoint, options),
     prune: (options) => prune(context, options),
     erase: (id, options) => erase(context, id, options),
     audit: (filter) => auditTrail(context, filter),

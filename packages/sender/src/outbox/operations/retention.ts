@@ -167,7 +167,7 @@ async function vacuum({ database, schema }: OperationContext): Promise<void> {
 export async function erase(context: OperationContext, id: string, options: Action = {}): Promise<void> {
   const name = quoteSchema(context.schema);
   await context.database.transaction(async (tx) => {
-    const row = await lockNotification(tx, context, id);
+    const row = await lockNotification(tx, context, id, options);
     if (row.state === 'pending') {
       throw new IllegalStateError({
         ...row,

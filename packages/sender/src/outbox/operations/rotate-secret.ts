@@ -5,7 +5,7 @@ import type { EndpointContext } from '../endpoints.js';
 import { intOf, textOf, textOrNull } from '../database.js';
 import { UnknownEndpointError } from '../errors.js';
 import { quoteSchema } from '../schema-name.js';
-import { audit, type Action, type OperationContext } from './context.js';
+import { audit, endpointList, isAmong, type Action, type OperationContext } from './context.js';
 
 /** How a secret is replaced. */
 export interface RotateOptions extends Action {
@@ -41,8 +41,8 @@ export async function rotateSecret(
   return context.database.transaction(async (tx) => {
     // The row is touched, not only locked: its version tells the workers that the keys have changed.
     const [row] = await tx.query(
-      `update ${name}.endpoint set updated_at = now() where source = $1 and id = $2 returning key::text as key, owner`,
-      [context.source, endpoint],
+      `update ${name}.endpoint set updated_at = now() where source = $1 and id = $2 and ${isAmong('id', '$3')} returning key::text as key, owner`,
+      [context.source, endpoint, endpointList(options.endpoints)],
     );
     if (row === undefined) throw new UnknownEndpointError({ endpoint, source: context.source });
     const key = textOf(row, 'key');

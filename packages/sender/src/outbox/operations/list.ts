@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { ConfigurationError } from '../../errors.js';
+import { intOf, textOf, textOrNull, type Parameter, type Row } from '../database.js';
+import type { OperationContext } from './context.js';
+import { conditionsOf, type NotificationFilter } from './filter.js';
+import { driversOf, isDueOrder, scanLimit, type Driver } from './list-drivers.js';
+import { selectSummaries, summaryOf, type NotificationSummary } from './queries.js';
+
+/** Which notifications to list: pending ones by when they are due, all others newest first. */
+export interface ListFilter extends NotificationFilter {
+  /** At most 500. @default 50 */
+  limit?: number;
+  /** `next` of the page before, of the same filter. */
+  after?: string;
+}
+
+/**
+ * A page of notifications of this source.
+ *
+ * One call looks at 5,000 rows at most, however rare what is asked for is: a page may hold less than `limit`, even
+ * nothing, and still have a `next` to go on from. It is null only on the last page.
+ */
+export async function list(
+  context: OperationContext,
+  filter: ListFilter = {},
+): Promise<{ items: NotificationSummary[]; next: string | null }> {
+  const { limit = 50, after, ...wanted } = filter;
+  if (!(Number.isInteger(limit) && limit >= 1 && limit <= 500)) {
+    throw new ConfigurationError({ option: 'limit', problem: 'must be a whole number from 1 to 500' });
+  }
+  const filterMark = createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 8);
+  const position = after === undefined ? undefined : positionOf(after, filterMark, isDueOrder(wanted));
+  const { driver, parameters } = await chooseDriver(context, wanted, position);
+  const conditions = ['n.source = $1', ...conditionsOf(wanted, parameters)];
+  const rows = await context.database.query(
+    pageStatement(context.schema, { driver, conditions, limit: limit + 1 }),
+    parameters,
+  );
+  const items = rows.slice(0, limit);
+  const last = rows.length > limit ? items.at(-1) : await lastScanned(context, driver);
+  return {
+    items: items.map(summaryOf),
+    next: last === undefined ? null : [filterMark, ...placeOf(last)].join('.'),
+  };
+}
+
+/** The rows are joined one by one: a hash join of two whole tables looks cheaper to the planner than it is. */
+export function pageStatement(schema: string, page: { driver: Driver; conditions: string[]; limit: number }): string {
+  const { driver, conditions, limit } = page;
+  return `${selectSummaries(schema, {
+    more: `, ${driver.isDueOrder ? 's.due_us::text' : 'null::text'} as due_us`,
+    from: (name) => `(${driver.sql}) s
+  cross join lateral (select * from ${name}.notification n where n.number = s.number offset 0) n
+  cross join lateral (select * from ${name}.outbox o where o.number = s.number offset 0) o`,
+  })} where ${conditions.join(' and ')} order by ${driver.isDueOrder ? 's.due_us, s.number' : 's.number desc'} limit ${limit}`;
+}
+
+/** The one that can be read to its end within a page's share of rows, if there is one; else the likeliest to be dense. */
+async function chooseDriver(
+  context: OperationContext,
+  filter: NotificationFilter,
+  position: string[] | undefined,
+): Promise<{ driver: Driver; parameters: Parameter[] }> {
+  const drivers = await driversOf(context, filter, position);
+  for (const driver of drivers.length > 1 ? drivers : []) {
+    const [row] = await context.database.query(
+      `select count(*)::int4 as count from (${driver.sql}) s`,
+      driver.parameters,
+    );
+    if (row !== undefined && intOf(row, 'count') < scanLimit) return { driver, parameters: [...driver.parameters] };
+  }
+  const [driver] = drivers;
+  if (driver === undefined) throw new Error('no driver for a list');
+  return { driver, parameters: [...driver.parameters] };
+}
+
+/** Where a page that was not filled has stopped looking; undefined if it has seen everything. */
+async function lastScanned(context: OperationContext, driver: Driver): Promise<Row | undefined> {
+  const order = driver.isDueOrder ? 's.due_us desc, s.number desc' : 's.number';
+  const [row] = await context.database.query(
+    `select s.number::text as number, ${driver.isDueOrder ? 's.due_us::text' : 'null::text'} as due_us,
+            (count(*) over ())::int4 as count
+       from (${driver.sql}) s order by ${order} limit 1`,
+    driver.parameters,
+  );
+  return row !== undefined && intOf(row, 'count') >= scanLimit ? row : undefined;
+}
+
+function placeOf(row: Row): string[] {
+  const due = textOrNull(row, 'due_us');
+  return [...(due === null ? [] : [due]), textOf(row, 'number')];
+}
+
+function positionOf(after: string, filterMark: string, hasDue: boolean): string[] {
+  const [mark, ...position] = after.split('.');
+  const isPlace = position.length === (hasDue ? 2 : 1) && position.every((part) => /^-?\d{1,18}$/.test(part));
+  if (!isPlace || mark !== filterMark) {
+    throw new ConfigurationError({
+      option: 'after',
+      problem: isPlace ? 'is the next of a page of another filter' : 'is not the next of an earlier page',
+      fix: 'Start again from the first page.',
+    });
+  }
+  return position;
+}
