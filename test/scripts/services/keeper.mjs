@@ -2,6 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { killLeftovers } from './leftovers.mjs';
 import { startNginx } from './nginx.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRedis } from './redis.mjs';
@@ -43,5 +44,6 @@ try {
   tell({ failed: error.message });
 } finally {
   await Promise.allSettled(running.map((service) => service.stop()));
+  killLeftovers(scratchDir);
   rmSync(scratchDir, { recursive: true, force: true });
 }
