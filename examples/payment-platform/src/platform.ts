@@ -15,7 +15,7 @@ export interface PlatformParts {
   sender: Sender;
   /** The merchant all orders of this small platform belong to. */
   merchantId: string;
-  /** Called after a commit that wrote a notification: a worker in this process need not wait for its next poll. */
+  /** Called after a commit that wrote a notification. */
   onCommit: (notified: { id: string; bizId: string }) => void;
   /** Called when a second payload under a known business id was refused: somebody has to mend the program that did it. */
   onConflict: (error: PayloadConflictError) => void;
@@ -76,7 +76,8 @@ interface Payment {
 async function payOrder({ db, tables, sender, merchantId, onCommit, log }: PlatformParts, id: string, paid: Payment) {
   const { amount, coupon } = paid;
   const paymentId = `PAY-${id}`;
-  const notified = await db.transaction(async (tx) => {
+  // db.transaction does as well; through the sender, its workers wake right after the commit instead of at their next poll.
+  const notified = await sender.transaction(db, async (tx) => {
     const [order] = await tx
       .insert(tables.orders)
       .values({ id, state: 'paid', amount })
@@ -108,7 +109,7 @@ async function refundOrder(
   orderId: string,
   amount: string,
 ) {
-  const { refundId, notified } = await db.transaction(async (tx) => {
+  const { refundId, notified } = await sender.transaction(db, async (tx) => {
     const [order] = await tx.select().from(tables.orders).where(eq(tables.orders.id, orderId)).for('update');
     if (order === undefined) throw new RefusedError(`order ${orderId} is not paid`);
     const earlier = await tx.select().from(tables.refunds).where(eq(tables.refunds.orderId, orderId));
@@ -128,7 +129,7 @@ async function refundOrder(
 
 /** A mistake that platforms make: a fact that was already announced is changed under its old number. */
 async function correctPayment({ db, tables, sender, merchantId }: PlatformParts, paymentId: string, amount: string) {
-  await db.transaction(async (tx) => {
+  await sender.transaction(db, async (tx) => {
     const [payment] = await tx
       .update(tables.payments)
       .set({ amount })

@@ -110,10 +110,7 @@ async function openParts(
 
   const platformApp = createPlatform({
     ...{ db, tables, sender, merchantId },
-    onCommit: ({ id, bizId }) => {
-      names.set(id, bizId);
-      worker.nudge();
-    },
+    onCommit: ({ id, bizId }) => names.set(id, bizId),
     onConflict: () => (counts.conflictsAtNotify += 1),
     log: (line) => timeline.does('platform', line),
   });
