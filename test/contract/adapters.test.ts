@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { serve } from '@hono/node-server';
@@ -92,13 +92,14 @@ type Bridge = (request: { method: string; headers: Record<string, string>; body:
 }>;
 
 function bridged(bridge: Bridge): Promise<Listening> {
-  return listening(async (req, res) => {
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk as Buffer);
     const headers = Object.fromEntries(Object.entries(req.headers).map(([name, value]) => [name, String(value)]));
     const reply = await bridge({ method: req.method ?? '', headers, body: Buffer.concat(chunks) });
     res.writeHead(reply.status, reply.headers).end(reply.body);
-  });
+  };
+  return listening((req, res) => void answer(req, res));
 }
 
 function onLambda(
@@ -210,18 +211,14 @@ describe('beside the receiver', () => {
 
   test('a platform that keeps rawBody on the request is understood', async () => {
     const receiver = receiverFor({ handler: () => undefined });
-    const server = createServer(async (req, res) => {
+    const keepThenHandle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
       const chunks: Buffer[] = [];
       for await (const chunk of req) chunks.push(chunk as Buffer);
       captureRawBody(req, res, Buffer.concat(chunks));
       nodeHttpHandler(receiver)(req, res);
-    });
-    server.listen(0);
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    expect(await post(url, genuine())).toBe('200 success handled');
-    server.close();
-    server.closeAllConnections();
+    };
+    await using server = await listening((req, res) => void keepThenHandle(req, res));
+    expect(await post(server.url, genuine())).toBe('200 success handled');
   });
 
   test('handle takes text, bytes and views alike, and header names in any case', async () => {

@@ -71,7 +71,7 @@ export async function ownRedisCluster(): Promise<AsyncDisposable & { client: Clu
   );
   await Promise.all(admins.slice(1).map((admin) => admin.cluster('MEET', '127.0.0.1', nodes[0]?.port ?? 0)));
   const isWhole = async (admin: Redis): Promise<boolean> => {
-    const info = String(await admin.cluster('INFO'));
+    const info = await admin.cluster('INFO');
     return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
   };
   await awaitUntil('the cluster is whole', async () => (await Promise.all(admins.map(isWhole))).every(Boolean));

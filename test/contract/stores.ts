@@ -7,7 +7,8 @@ import {
   type RecordedIn,
   type Store,
 } from '@bestnotify/receiver';
-import { Cluster, Redis } from 'ioredis';
+import type { Cluster } from 'ioredis';
+import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { freshSchema } from '../fixtures/postgres.ts';
 import { requiredEnv } from '../fixtures/required-env.ts';
@@ -25,7 +26,7 @@ export interface StoreUnderTest extends AsyncDisposable {
 export interface StoreKind {
   readonly name: string;
   /** Starts what the whole file shares. */
-  open(): Promise<StoreUnderTest>;
+  readonly open: () => Promise<StoreUnderTest>;
 }
 
 export const storeKinds: readonly StoreKind[] = [
@@ -137,7 +138,7 @@ async function openInbox(): Promise<StoreUnderTest> {
       const client = await pool.connect();
       try {
         await client.query('begin');
-        const found = (await store.recordIn?.(client, request)) ?? 'recorded';
+        const found = await store.recordIn(client, request);
         await client.query(found === 'recorded' ? 'commit' : 'rollback');
         return found;
       } catch (error) {

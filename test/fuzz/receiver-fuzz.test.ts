@@ -131,9 +131,9 @@ const anyBody = fc.oneof(
 
 function safeJson(value: unknown): string {
   try {
-    return (
-      JSON.stringify(value, (_key, member: unknown) => (typeof member === 'bigint' ? String(member) : member)) ?? 'null'
-    );
+    const plain = (_key: string, member: unknown): unknown => (typeof member === 'bigint' ? String(member) : member);
+    const text = JSON.stringify(value, plain) as string | undefined; // undefined has no JSON form
+    return text ?? 'null';
   } catch {
     return '{}';
   }

@@ -21,6 +21,7 @@ export interface PostgresInboxOptions {
 
 /** Records in the merchant's own database, each in the transaction that makes the effect. */
 export interface PostgresInbox extends Store {
+  recordIn(tx: InboxTransaction, request: ClaimRequest): Promise<RecordedIn>;
   /** Creates the tables if they are missing. Safe to call from every process at every start. */
   migrate(): Promise<void>;
   /** The statement that `migrate` runs, for those who run their own. */
