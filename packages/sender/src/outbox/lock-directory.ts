@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseLockedError } from './errors.js';
 
 /**
@@ -12,31 +12,74 @@ import { DatabaseLockedError } from './errors.js';
  */
 export function lockDirectory(directory: string): () => void {
   const file = `${directory}.lock`;
-  const mine = `${process.pid} ${startOf(process.pid) ?? 'unknown'}`;
-  for (let round = 0; round < 2; round += 1) {
-    try {
-      const handle = openSync(file, 'wx'); // exclusive: exactly one process creates it
-      writeSync(handle, mine);
-      closeSync(handle);
-      const release = () => rmSync(file, { force: true });
-      process.once('exit', release);
-      return () => {
-        process.removeListener('exit', release);
-        release();
-      };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      const holder = readHolder(file);
-      if (holder !== undefined && isAlive(holder)) {
-        throw new DatabaseLockedError({
-          directory,
-          holder: holder.pid === process.pid ? 'this process already' : `process ${holder.pid}`,
-        });
-      }
-      rmSync(file, { force: true });
-    }
+  if (!tryCreate(file)) {
+    refuseIfHeld(directory, file);
+    takeOver(directory, file);
   }
-  throw new DatabaseLockedError({ directory, holder: 'another process that is just starting' });
+  const release = () => rmSync(file, { force: true });
+  process.once('exit', release);
+  return () => {
+    process.removeListener('exit', release);
+    release();
+  };
+}
+
+/** Linking a file that is written already: the lock appears at once and whole, for exactly one process. */
+function tryCreate(file: string): boolean {
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, `${process.pid} ${startOf(process.pid) ?? 'unknown'}`);
+  try {
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return false;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function refuseIfHeld(directory: string, file: string): void {
+  const holder = readHolder(file);
+  if (holder === undefined || !isAlive(holder)) return;
+  throw new DatabaseLockedError({
+    directory,
+    holder: holder.pid === process.pid ? 'this process already' : `process ${holder.pid}`,
+  });
+}
+
+const takeOverMs = 10_000;
+
+/** Two that find the same dead holder must not both remove its lock: the second would remove the first one's new lock. */
+function takeOver(directory: string, file: string): void {
+  const guard = `${file}.takeover`;
+  try {
+    mkdirSync(guard);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (ageMsOf(guard) > takeOverMs) rmSync(guard, { recursive: true, force: true }); // its maker died in the middle
+    throw new DatabaseLockedError({ directory, holder: 'another process that is just starting' });
+  }
+  try {
+    refuseIfHeld(directory, file); // somebody may have taken it over since we looked
+    rmSync(file, { force: true });
+    if (!tryCreate(file)) throw new DatabaseLockedError({ directory, holder: 'another process that is just starting' });
+  } finally {
+    rmSync(guard, { recursive: true, force: true });
+  }
+}
+
+/** By the file system's clock alone: a new entry beside it is dated now. */
+function ageMsOf(path: string): number {
+  const now = `${path}.${process.pid}`;
+  try {
+    writeFileSync(now, '');
+    return statSync(now).mtimeMs - statSync(path).mtimeMs;
+  } catch {
+    return 0; // gone meanwhile
+  } finally {
+    rmSync(now, { force: true });
+  }
 }
 
 interface Holder {

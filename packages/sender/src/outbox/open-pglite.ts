@@ -1,6 +1,7 @@
 import type { PGlite } from '@electric-sql/pglite';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { ConfigurationError } from '../errors.js';
 import type { Database, Queryable, Row } from './database.js';
 import { lockDirectory } from './lock-directory.js';
 
@@ -58,6 +59,7 @@ export function openPglite(directory: string): Database {
 async function start(path: string): Promise<{ instance: PGlite; unlock: () => void }> {
   const { PGlite } = await import('@electric-sql/pglite');
   mkdirSync(dirname(path), { recursive: true });
+  refuseForeign(path);
   const unlock = lockDirectory(path);
   try {
     if (!existsSync(join(path, 'PG_VERSION'))) await initialise(PGlite, path);
@@ -74,6 +76,15 @@ async function initialise(Pglite: typeof PGlite, path: string): Promise<void> {
   rmSync(unfinished, { recursive: true, force: true });
   const instance = await Pglite.create(unfinished);
   await instance.close();
-  rmSync(path, { recursive: true, force: true }); // holds no PG_VERSION: left by such a kill
-  renameSync(unfinished, path);
+  renameSync(unfinished, path); // onto nothing, or an empty directory
+}
+
+/** Somebody's files must never be taken for a database, let alone be replaced by one. */
+function refuseForeign(path: string): void {
+  if (!existsSync(path) || existsSync(join(path, 'PG_VERSION')) || readdirSync(path).length === 0) return;
+  throw new ConfigurationError({
+    option: 'database',
+    problem: `names the directory ${path}, which holds something other than a database`,
+    fix: 'Name one that is empty or does not exist.',
+  });
 }
