@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
+import { holdPhpLocks } from './hold-php-locks.mjs';
 import { requireProgram } from '../scripts/services/programs.mjs';
 import { runQuietly } from '../scripts/run-quietly.mjs';
 
@@ -48,6 +49,7 @@ export async function findRuntimes({ php, why }, scratchDir) {
           command: php,
           args: (port) => ['-S', `127.0.0.1:${port}`, at('php', 'receiver.php')],
           processes: 2,
+          holdLocks: (directory) => holdPhpLocks(php, directory),
         }
       : { why },
     go: answers('go', 'version')
