@@ -28,13 +28,24 @@ try {
   );
   introduce(stage);
   timeline.start();
-  if ((await Promise.race([tellStory(stage), stopped])) !== 'stopped') {
+  // A value, not a catch: a story that is stopped half-way fails too, later, and nobody has to hear of that.
+  const told = tellStory(stage).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+  const ending = await Promise.race([told, stopped]);
+  if (ending !== 'stopped') {
+    if (ending !== undefined) brokeOff(ending.error);
     await conclude(stage);
     if (!isOnce) await stayUp(stage, stopped);
   }
 } catch (error) {
+  brokeOff(error);
+}
+
+function brokeOff(error: unknown): void {
   process.exitCode = 1;
-  timeline.plain(`The demo broke off: ${describe(error)}`);
+  timeline.plain(`The story broke off: ${describe(error)}`);
 }
 
 function introduce({ platformStore, merchantStore }: Stage): void {
