@@ -38,6 +38,8 @@ try {
     if (ending !== undefined) brokeOff(ending.error);
     await conclude(stage);
     if (!isOnce) await stayUp(stage, stopped);
+  } else if (isOnce) {
+    process.exitCode = 130; // the story was not told to its end
   }
 } catch (error) {
   brokeOff(error);
