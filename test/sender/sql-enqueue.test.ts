@@ -44,6 +44,7 @@ describe.each(databases)('the SQL function on $name', ({ open }) => {
     ['BN001', 'a type outside its grammar', ['payment success', 'PAY1', '1']],
     ['BN001', 'a business id with a space', ['a', 'PAY 1', '1']],
     ['BN001', 'over 256 KiB', ['a', 'PAY1', JSON.stringify('x'.repeat(262_144))]],
+    ['BN001', 'nested too deep', ['a', 'PAY1', '['.repeat(128) + ']'.repeat(128)]],
     ['BN003', 'other bytes under a known key', ['a', 'KNOWN', '2']],
   ])('refuses with %s: %s', async (code, _what, parameters) => {
     await using outbox = await freshOutbox(open);
@@ -52,6 +53,28 @@ describe.each(databases)('the SQL function on $name', ({ open }) => {
     await expect(outbox.query(call, parameters)).rejects.toMatchObject({ code });
     expect((await outbox.sender.operations.list()).items).toHaveLength(1);
   });
+
+  test('brackets inside strings are not depth, and 127 levels are fine', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'm' });
+    const inString = JSON.stringify(`\\"${'['.repeat(200)}`);
+    expect(await outbox.query(call, ['a', 'PAY1', inString])).toMatchObject([{ created: true }]);
+    expect(await outbox.query(call, ['a', 'PAY2', '['.repeat(127) + ']'.repeat(127)])).toMatchObject([
+      { created: true },
+    ]);
+  });
+
+  test.each(['2026-02-31T10:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01 10:00:00Z', '2026-01-01T10:00:00'])(
+    'refuses the moment %s',
+    async (occurredAt) => {
+      await using outbox = await freshOutbox(open);
+      await outbox.putEndpoint({ id: 'm' });
+      const withMoment = call.replace("'ORDER7')", "'ORDER7', occurred_at => $4)");
+      await expect(outbox.query(withMoment, ['a', 'PAY1', '1', occurredAt])).rejects.toMatchObject({
+        code: expect.stringMatching(/^(BN001|22008)$/) as string,
+      });
+    },
+  );
 
   test('refuses an unknown endpoint with BN002', async () => {
     await using outbox = await freshOutbox(open);

@@ -17,6 +17,21 @@ create function ${schema}.uuid_v7() returns uuid language sql volatile as $$
             placing substring(int8send(floor(extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6) as bytes) r
 $$;
 
+create function ${schema}.json_depth(json_text text) returns integer language plpgsql immutable as $$
+declare
+  -- Without the strings, whatever brackets they hold, and without everything that is no bracket.
+  v_brackets text := regexp_replace(regexp_replace(json_text, '"(\\\\.|[^"\\\\])*"', '', 'g'), '[^][{}]', '', 'g');
+  v_depth integer := 0;
+  v_deepest integer := 0;
+begin
+  foreach v_brackets in array string_to_array(v_brackets, null) loop
+    v_depth := v_depth + case when v_brackets in ('[', '{') then 1 else -1 end;
+    v_deepest := greatest(v_deepest, v_depth);
+  end loop;
+  return v_deepest;
+end
+$$;
+
 create function ${schema}.enqueue(
   source text, endpoint text, type text, biz_id text, data json default null,
   subject text default null, url text default null, occurred_at text default null, sequence bigint default null,
@@ -38,7 +53,7 @@ begin
   perform ${schema}.refuse_unless(enqueue.biz_id ~ '^[\\x21-\\x7e]{1,128}$', 'biz_id', '1 to 128 printable ASCII characters');
   perform ${schema}.refuse_unless(enqueue.subject is null or enqueue.subject ~ '^[\\x21-\\x7e]{1,128}$', 'subject', '1 to 128 printable ASCII characters');
   perform ${schema}.refuse_unless(enqueue.url is null or enqueue.url ~ '^https?://[\\x21-\\x7e]{1,2040}$', 'url', 'an http or https URL');
-  perform ${schema}.refuse_unless(enqueue.occurred_at is null or enqueue.occurred_at ~ '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?([Zz]|[+-]\\d{2}:\\d{2})$', 'occurred_at', 'RFC 3339 with an offset');
+  perform ${schema}.refuse_unless(enqueue.occurred_at is null or enqueue.occurred_at ~ '^\\d{4}-\\d{2}-\\d{2}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]\\d{2}:\\d{2})$', 'occurred_at', 'RFC 3339 with an offset');
   perform ${schema}.refuse_unless(enqueue.sequence is null or enqueue.sequence between 0 and 9007199254740991, 'sequence', 'from 0 to 2^53-1');
   perform ${schema}.refuse_unless(enqueue.max_attempts is null or enqueue.max_attempts between 1 and 1000, 'max_attempts', 'from 1 to 1000');
   perform ${schema}.refuse_unless(enqueue.policy is null or enqueue.policy in ('alipay', 'wechat', 'standard-webhooks', 'article', 'exponential'), 'policy', 'the name of a preset');
@@ -55,6 +70,9 @@ begin
     v_body := enqueue.raw;
   end if;
   perform ${schema}.refuse_unless(octet_length(v_body) <= 262144, 'data', 'at most 256 KiB once encoded');
+  perform ${schema}.refuse_unless(enqueue.raw is not null or ${schema}.json_depth(enqueue.data::text) <= 127, 'data', 'nested at most 127 deep');
+  -- The pattern lets 31 February through; the cast does not (SQLSTATE 22008).
+  perform enqueue.occurred_at::timestamptz;
 
   select e.key into v_endpoint_key from ${schema}.endpoint e where e.source = enqueue.source and e.id = enqueue.endpoint;
   if v_endpoint_key is null then
