@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { BodyLimits, BodyProblemReport, ReceiverReply } from '../notification.js';
+import type { BodyLimits, BodyProblem, BodyProblemReport, ReceiverReply } from '../notification.js';
 import type { Receiver } from '../receiver.js';
 
 /** Node's request, with what frameworks and other parsers may have left on it. */
@@ -33,30 +33,36 @@ function readStream(
   { maxBodyBytes, bodyTimeoutMs }: BodyLimits,
 ): Promise<Buffer | BodyProblemReport> {
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
+    let first: Buffer | undefined;
+    let more: Buffer[] | undefined;
     let sizeBytes = 0;
-    const finish = (outcome: Buffer | BodyProblemReport): void => {
+    let isOver = false;
+    const stop = (problem: BodyProblem): void => {
+      if (isOver) return;
+      isOver = true;
       clearTimeout(timer);
-      req.off('data', onData).off('end', onEnd).off('close', onBroken).off('error', onBroken);
-      // Something must listen, or a reset that comes later would be an uncaught error.
-      if (!Buffer.isBuffer(outcome)) req.on('error', ignoreError).pause();
-      resolve(outcome);
+      req.off('data', onData).pause();
+      resolve({ problem });
     };
     const onData = (chunk: Buffer): void => {
       sizeBytes += chunk.byteLength;
-      if (sizeBytes > maxBodyBytes) finish({ problem: 'too-large' });
-      else chunks.push(chunk);
+      if (sizeBytes > maxBodyBytes) stop('too-large');
+      else if (first === undefined) first = chunk;
+      else (more ??= [first]).push(chunk);
     };
-    const onEnd = (): void => {
+    const timer = setTimeout(stop, bodyTimeoutMs, 'body-timeout');
+    req.on('data', onData);
+    req.on('end', () => {
       // Promised bytes that a bridge has already taken: the stream is there, but empty.
-      const isDrained = sizeBytes === 0 && Number(req.headers['content-length'] ?? 0) > 0;
-      if (isDrained) finish({ problem: 'raw-body-missing' });
-      else finish(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, sizeBytes));
-    };
+      if (first === undefined && Number(req.headers['content-length'] ?? 0) > 0) stop('raw-body-missing');
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      resolve(more === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(more, sizeBytes));
+    });
     // Nobody is left to read the reply to a broken request; it is counted as what it is, an incomplete body.
-    const onBroken = (): void => finish({ problem: 'body-timeout' });
-    const timer = setTimeout(onBroken, bodyTimeoutMs);
-    req.on('data', onData).on('end', onEnd).on('close', onBroken).on('error', onBroken);
+    req.on('close', () => stop('body-timeout'));
+    req.on('error', ignoreError); // a reset that nobody listened for would end the process
   });
 }
 
@@ -71,7 +77,8 @@ export function writeNode(reply: ReceiverReply, req: IncomingMessage, res: Serve
     res.setHeader('connection', 'close');
     boundLeftover(req, res);
   }
-  res.writeHead(reply.status, reply.headers).end(reply.body);
+  // As text, because Node writes head and text in one piece, but head and bytes in two. Latin-1 keeps every byte as it is.
+  res.writeHead(reply.status, reply.headers).end(reply.body.toString('latin1'), 'latin1');
 }
 
 const leftoverBytes = 1024 * 1024;

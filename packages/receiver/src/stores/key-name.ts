@@ -1,6 +1,11 @@
 import type { ClaimRequest, NotificationKey } from './store.js';
 
-const encode = encodeURIComponent;
+const plain = /^[A-Za-z0-9_.~-]*$/;
+
+/** Most ids need no escaping, and the test is cheaper than the work. */
+function encode(part: string): string {
+  return plain.test(part) ? part : encodeURIComponent(part);
+}
 
 /**
  * One readable name per key. Every part is percent-encoded, so that no part can contain the `:` between them, nor the braces of a

@@ -9,9 +9,16 @@ export interface RedisClient {
   readonly isCluster?: boolean;
 }
 
+/** What the requests of one command have in common: lease, retention and, under the ordering guard, the sequence. */
+export interface Terms {
+  leaseMs: number;
+  retentionMs: number;
+}
+
 interface Waiting {
+  terms: Terms;
   keys: string[];
-  /** Four per key: digest, token, lease, retention. */
+  /** The terms, then digest and token for each key. */
   values: string[];
   waiters: { resolve: (answer: string) => void; reject: (error: unknown) => void }[];
 }
@@ -34,24 +41,30 @@ export class ScriptBatch {
     this.#alone = client.isCluster === true;
   }
 
-  run(key: string, values: readonly [string, string, string, string]): Promise<string> {
-    if (this.#alone) return this.#runOne([key], ['0', ...values]);
+  run(key: string, digest: string, token: string, terms: Terms): Promise<string> {
+    if (this.#alone) return this.#runOne([key], [...valuesOf(terms), digest, token]);
     return new Promise((resolve, reject) => {
-      let waiting = this.#waiting;
-      if (waiting === undefined) {
-        waiting = this.#waiting = { keys: [], values: ['0'], waiters: [] };
-        setImmediate(() => this.#flush());
-      }
+      const waiting = this.#batchFor(terms);
       waiting.keys.push(key);
-      waiting.values.push(values[0], values[1], values[2], values[3]);
+      waiting.values.push(digest, token);
       waiting.waiters.push({ resolve, reject });
       if (waiting.keys.length === mostPerCommand) this.#flush();
     });
   }
 
   /** A request under the ordering guard: two keys of one slot, never batched. */
-  runGuarded(keys: [string, string], values: readonly string[], sequence: number): Promise<string> {
-    return this.#runOne(keys, ['1', ...values, String(sequence)]);
+  runGuarded(keys: [string, string], values: readonly string[], terms: Terms, sequence: number): Promise<string> {
+    return this.#runOne(keys, [...valuesOf(terms, sequence), ...values]);
+  }
+
+  #batchFor(terms: Terms): Waiting {
+    const open = this.#waiting;
+    if (open !== undefined) {
+      if (open.terms.leaseMs === terms.leaseMs && open.terms.retentionMs === terms.retentionMs) return open;
+      this.#flush();
+    }
+    setImmediate(() => this.#flush());
+    return (this.#waiting = { terms, keys: [], values: valuesOf(terms), waiters: [] });
   }
 
   async #runOne(keys: string[], values: string[]): Promise<string> {
@@ -81,7 +94,7 @@ export class ScriptBatch {
     if (startsWith(error, 'CROSSSLOT')) {
       this.#alone = true;
       batch.waiters.forEach((waiter, i) => {
-        const values = ['0', ...batch.values.slice(1 + i * 4, 5 + i * 4)];
+        const values = [...valuesOf(batch.terms), ...batch.values.slice(3 + i * 2, 5 + i * 2)];
         this.#runOne([batch.keys[i] ?? ''], values).then(waiter.resolve, waiter.reject);
       });
       return;
@@ -98,6 +111,10 @@ export class ScriptBatch {
       return this.client.eval(this.script.lua, keys.length, ...keys, ...values);
     }
   }
+}
+
+function valuesOf({ leaseMs, retentionMs }: Terms, sequence?: number): string[] {
+  return [String(leaseMs), String(retentionMs), sequence === undefined ? '' : String(sequence)];
 }
 
 function startsWith(error: unknown, code: string): boolean {

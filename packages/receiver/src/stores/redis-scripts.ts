@@ -29,8 +29,9 @@ end
 local function write(key, state, digest, token, at, fence, attempt, keepMs)
   redis.call('SET', key, table.concat({ state, digest, token, int(at), int(fence), int(attempt) }, ' '), 'PX', keepMs)
 end
-local guardKey = ARGV[1] == '1' and KEYS[2] or nil
-local sequence = ARGV[6]
+local leaseMs, keepMs = tonumber(ARGV[1]), ARGV[2]
+local sequence = ARGV[3]
+local guardKey = sequence ~= '' and KEYS[2] or nil
 local function readGuard()
   local raw = redis.call('GET', guardKey)
   if not raw then return nil end
@@ -47,8 +48,7 @@ const epilogue = `
 local answers = {}
 local count = guardKey and 1 or #KEYS
 for i = 1, count do
-  local a = 2 + (i - 1) * 4
-  local ok, answer = pcall(decide, KEYS[i], ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+  local ok, answer = pcall(decide, KEYS[i], ARGV[2 + i * 2], ARGV[3 + i * 2])
   if not ok then
     if type(answer) == 'table' then answer = answer.err or 'unknown' end
     answer = tostring(answer)
@@ -63,7 +63,7 @@ return answers
 `;
 
 function script(verb: Script['verb'], decide: string): Script {
-  const lua = `${prelude}local function decide(key, digest, token, leaseMs, keepMs)\n${decide}end\n${epilogue}`;
+  const lua = `${prelude}local function decide(key, digest, token)\n${decide}end\n${epilogue}`;
   return { verb, lua, sha: createHash('sha1').update(lua).digest('hex') };
 }
 
@@ -79,7 +79,7 @@ export const acquireScript = script(
   end
   local mine = r and r.state == 'R' and r.token == token
   local fence = mine and r.fence or math.max(r and r.fence + 1 or 0, nowUs)
-  local leaseEnd = nowMs + tonumber(leaseMs)
+  local leaseEnd = nowMs + leaseMs
   if guardKey then
     local g = readGuard()
     if g then
@@ -100,7 +100,7 @@ export const renewScript = script(
   `
   local r = read(key)
   if not r or r.state ~= 'R' or r.token ~= token then return '0' end
-  local leaseEnd = nowMs + tonumber(leaseMs)
+  local leaseEnd = nowMs + leaseMs
   if guardKey then
     local g = readGuard()
     if not g or g.token ~= token then return '0' end

@@ -91,10 +91,10 @@ class RedisStore implements Store {
 
   #run(verb: Script['verb'], request: ClaimRequest): Promise<string> {
     const { record, guard } = namesOf(this.prefix, request);
-    const values = [request.digest, request.token, String(request.leaseMs), String(request.retentionMs)] as const;
+    const { digest, token, order } = request;
     const batch = this.#batches[verb];
-    if (guard === undefined || request.order === undefined) return batch.run(record, values);
-    return batch.runGuarded([record, guard], values, request.order.sequence);
+    if (guard === undefined || order === undefined) return batch.run(record, digest, token, request);
+    return batch.runGuarded([record, guard], [digest, token], request, order.sequence);
   }
 
   /** An evicted record is a forgotten notification: its next copy would run the handler again. */
