@@ -1,0 +1,92 @@
+import type { NotificationDetails, NotificationSummary, Sender } from '@bestnotify/sender';
+import { addCommand, connectionOptions } from '../command.js';
+import { withSender, type ConnectionOptions } from '../connect.js';
+import { printable } from '../output/printable.js';
+import { renderFacts, renderTable } from '../output/table.js';
+import type { Terminal } from '../output/terminal.js';
+import { detailsShape } from '../shapes.js';
+import { renderNotifications } from './list.js';
+import { UsageError } from '../errors.js';
+
+interface Options extends ConnectionOptions {
+  json?: boolean;
+}
+
+export const show = addCommand<Options>({
+  name: 'show <id|bizId>',
+  summary: 'Show one notification: where it stands, every attempt, and its body',
+  details: 'Also finds it by its business id or subject. When several match, they are listed instead.',
+  examples: [
+    ['show PAY1', 'why does the merchant not know about payment PAY1?'],
+    ['show ntf_019b7892-1c00-7fff-bfff-ffffffffffff --json | jq .attemptLog', 'its attempts, for a program'],
+  ],
+  options: connectionOptions,
+  action: ({ terminal }, options, [wanted = '']) =>
+    withSender(terminal.streams, options, async (sender) => {
+      const found = await find(sender, wanted);
+      if (Array.isArray(found)) {
+        if (options.json === true) for (const each of found) await terminal.json(each);
+        else await terminal.print(renderNotifications(terminal, found));
+        terminal.note(`${found.length} notifications match. Show one of them by its id.`);
+      } else if (options.json === true) await terminal.json(detailsShape(found));
+      else await terminal.print(renderDetails(terminal, found));
+    }),
+});
+
+async function find(sender: Sender, wanted: string): Promise<NotificationDetails | NotificationSummary[]> {
+  if (isNotificationId(wanted)) return sender.operations.show(wanted);
+  const { items } = await sender.operations.list({ search: wanted });
+  const [only] = items;
+  if (only === undefined) {
+    throw new UsageError({
+      option: 'id',
+      problem: `${JSON.stringify(wanted)} is neither the id of a notification nor the business id or subject of one`,
+      fix: 'Check --source, or look with bestnotify list.',
+    });
+  }
+  return items.length === 1 ? sender.operations.show(only.id) : items;
+}
+
+/** Business ids may begin with `ntf_` too, but do not go on like that. */
+export function isNotificationId(text: string): boolean {
+  return /^ntf_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+function renderDetails(terminal: Terminal, it: NotificationDetails): string {
+  const facts = renderFacts(terminal, [
+    ['id', it.id],
+    ['state', it.isClaimed ? `${it.state}, being sent right now` : it.state],
+    ['reason', it.reason],
+    ['endpoint', it.endpoint],
+    ['type', it.type],
+    ['business id', it.bizId],
+    ['subject', it.subject],
+    ['url', it.url ?? "the endpoint's"],
+    ['policy', it.policy],
+    ['round', it.round],
+    ['attempts', it.attempts],
+    ['created', it.createdAt],
+    [it.state === 'pending' ? 'due' : 'settled', it.state === 'pending' ? it.dueAt : it.settledAt],
+  ]);
+  const attempts = renderTable(
+    terminal,
+    ['ROUND', 'ATTEMPT', 'STARTED', 'MS', 'OUTCOME', 'STATUS', 'BECAUSE', 'HINT OR ERROR', 'REPLY'],
+    it.attemptLog.map((each) => [
+      each.round,
+      each.ordinal ?? 'free',
+      each.startedAt,
+      each.durationMs,
+      each.outcome,
+      each.status,
+      each.because,
+      each.hint ?? each.error,
+      each.snippet === null ? null : firstWords(each.snippet.toString()),
+    ]),
+  );
+  const body = it.body === null ? 'The body was erased.' : it.body.toString().split('\n').map(printable).join('\n');
+  return [facts, '', it.attemptLog.length === 0 ? 'No attempt was made yet.' : attempts, '', body].join('\n');
+}
+
+function firstWords(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

@@ -1,0 +1,21 @@
+import type { AttemptSummary, NotificationDetails } from '@bestnotify/sender';
+
+/** Bytes as JSON: text where they are UTF-8, else base64. */
+export type BytesShape = { text: string } | { base64: string };
+
+export function bytesShape(bytes: Uint8Array): BytesShape {
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { base64: Buffer.from(bytes).toString('base64') };
+  }
+}
+
+/** One notification with its attempts, as `show --json` prints it. */
+export function detailsShape({ body, attemptLog, ...rest }: NotificationDetails) {
+  return { ...rest, body: body === null ? null : bytesShape(body), attemptLog: attemptLog.map(attemptShape) };
+}
+
+function attemptShape({ snippet, ...rest }: AttemptSummary) {
+  return { ...rest, snippet: snippet === null ? null : bytesShape(snippet) };
+}
