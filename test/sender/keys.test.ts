@@ -107,6 +107,27 @@ describe.each(databases)('keys on $name', ({ open }) => {
     expect(await outbox.sender.runOnce()).toMatchObject({ retrying: 1, delivered: 0 });
   });
 
+  test('resealing moves every secret and credential to the new key, after which the old one may go', async () => {
+    await using outbox = await freshOutbox(open, { secretStorage: { keys: [{ id: 'a', key: keyA }] } });
+    await using merchant = await scriptedEndpoint(200);
+    const secret = await outbox.putEndpoint({ id: 'm', url: merchant.url, auth: { bearer: 'token-of-merchant' } });
+    const both = outbox.another({
+      secretStorage: {
+        keys: [
+          { id: 'b', key: keyB },
+          { id: 'a', key: keyA },
+        ],
+      },
+    });
+    expect([await both.operations.resealSecrets(), await both.operations.resealSecrets()]).toEqual([2, 0]);
+
+    await outbox.sender.notify({ endpoint: 'm', ...paid });
+    const newOnly = outbox.another({ secretStorage: { keys: [{ id: 'b', key: keyB }] } });
+    expect(await newOnly.runOnce()).toMatchObject({ delivered: 1 });
+    expect(verifies(merchant.requests[0]!, secret)).toBe(true);
+    expect(merchant.requests[0]?.headers.authorization).toBe('Bearer token-of-merchant');
+  });
+
   test('a resolver gives the keys at the time of sending, and nothing is stored', async () => {
     const secret = generateSecret();
     await using outbox = await freshOutbox(open, { secretStorage: { resolve: () => Promise.resolve([secret]) } });

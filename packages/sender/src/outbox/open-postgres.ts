@@ -1,6 +1,7 @@
 import postgres from 'postgres';
 import type { Database, Parameter, Queryable, Row } from './database.js';
-import { withDeadline } from './with-deadline.js';
+import { DatabaseTimeoutError } from './errors.js';
+import { withDeadline, withinDeadlines } from './with-deadline.js';
 
 /** How the sender's own PostgreSQL connections behave. */
 export interface PostgresOptions {
@@ -17,6 +18,8 @@ export const postgresDefaults: Required<PostgresOptions> = {
   queryTimeoutMs: 15_000,
   prepare: true,
 };
+
+const drainSeconds = 5;
 
 /** True for the URL of a PostgreSQL server. */
 export function isPostgresUrl(value: unknown): value is string {
@@ -36,25 +39,56 @@ export function openListener(url: string): ReturnType<typeof postgres> {
 /** Opens a pool of our own on a PostgreSQL server; the driver is used directly because drizzle over it never prepares. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Database {
   const { maxConnections, queryTimeoutMs, prepare } = { ...postgresDefaults, ...options };
-  const client = postgres(url, {
-    max: maxConnections,
-    prepare,
-    onnotice: () => undefined, // "schema exists already" is not news
-    connection: { application_name: 'bestnotify' },
-  });
+  const connect = () =>
+    postgres(url, {
+      max: maxConnections,
+      prepare,
+      onnotice: () => undefined, // "schema exists already" is not news
+      connection: { application_name: 'bestnotify' },
+    });
+  let client = connect();
+  /**
+   * A connection that fell silent is never given up by the driver, and every later query may be queued behind it. What
+   * else is under way on the old pool has {@link drainSeconds} to finish.
+   */
+  const replaceIfSilent = (used: typeof client, error: unknown) => {
+    if (!(error instanceof DatabaseTimeoutError) || client !== used) return;
+    client = connect();
+    used.end({ timeout: drainSeconds }).catch(() => undefined);
+  };
+  const guarded = async <T>(work: (used: typeof client) => Promise<T>): Promise<T> => {
+    const used = client;
+    try {
+      return await work(used);
+    } catch (error) {
+      replaceIfSilent(used, error);
+      throw error;
+    }
+  };
+  const query = (on: PostgresJsClient): Queryable['query'] => {
+    return (text, parameters) => withDeadline(run(on, { text, parameters, prepare }), queryTimeoutMs);
+  };
   return {
     isSingleSession: false,
-    query: (text, parameters) => withDeadline(run(client, { text, parameters, prepare }), queryTimeoutMs),
+    query: (text, parameters) => guarded((used) => query(used)(text, parameters)),
     transaction: (work) =>
-      client.begin((sql) =>
-        work({
-          query: (text, parameters) => withDeadline(run(sql, { text, parameters, prepare }), queryTimeoutMs),
-        }),
+      guarded((used) =>
+        withinDeadlines(queryTimeoutMs, (deadline) =>
+          used.begin(async (sql) => {
+            deadline.stop(); // it has begun
+            try {
+              return await work({ query: (text, parameters) => deadline.orFail(query(sql)(text, parameters)) });
+            } finally {
+              deadline.start(); // for the commit, or the rollback
+            }
+          }),
+        ),
       ) as Promise<Awaited<ReturnType<typeof work>>>,
-    script: async (text) => {
-      await client.unsafe(text).simple();
-    },
-    close: () => client.end({ timeout: 5 }),
+    script: (text) =>
+      guarded(async (used) => {
+        await used.unsafe(text).simple();
+      }),
+    close: () => client.end({ timeout: drainSeconds }),
   };
 }
 

@@ -16,3 +16,45 @@ export async function withDeadline<T>(query: PromiseLike<T>, timeoutMs: number):
     clearTimeout(timer);
   }
 }
+
+/** The deadline of whatever step a longer piece of work is in. */
+export interface StepDeadline {
+  /** The next step begins: it has the whole time. */
+  start(): void;
+  stop(): void;
+  /** Passes a step's own result on; if that step timed out, the whole work has. */
+  orFail<T>(step: Promise<T>): Promise<T>;
+}
+
+/**
+ * Waits for work of several steps, each with its deadline; the first begins at once. A step that hangs fails the whole,
+ * even if the work itself would go on waiting.
+ *
+ * @throws {@link DatabaseTimeoutError} after `timeoutMs` within one step.
+ */
+export async function withinDeadlines<T>(
+  timeoutMs: number,
+  work: (deadline: StepDeadline) => PromiseLike<T>,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let fail: (error: unknown) => void = () => undefined;
+  const failed = new Promise<never>((_resolve, reject) => (fail = reject));
+  const deadline: StepDeadline = {
+    start() {
+      clearTimeout(timer);
+      timer = setTimeout(() => fail(new DatabaseTimeoutError({ timeoutMs })), timeoutMs);
+    },
+    stop: () => clearTimeout(timer),
+    orFail: (step) =>
+      step.catch((error: unknown) => {
+        if (error instanceof DatabaseTimeoutError) fail(error);
+        throw error;
+      }),
+  };
+  deadline.start();
+  try {
+    return await Promise.race([work(deadline), failed]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -8,6 +8,7 @@ import type { NotificationFilter } from './filter.js';
 import { list, type ListFilter } from './list.js';
 import { resendMany, type BulkProgress, type ResendManyOptions } from './resend-many.js';
 import { erase, prune, type Pruned, type PruneOptions } from './retention.js';
+import { resealSecrets } from './reseal-secrets.js';
 import { rotateSecret, type Rotated, type RotateOptions } from './rotate-secret.js';
 import { show, type NotificationDetails, type NotificationSummary } from './queries.js';
 import { stats, type Stats, type StatsOptions } from './stats.js';
@@ -33,6 +34,8 @@ export interface Operations {
   resumeEndpoint(endpoint: string, options?: Action): Promise<void>;
   /** Gives an endpoint a new secret beside the old ones, which retire after an overlap. */
   rotateSecret(endpoint: string, options?: RotateOptions): Promise<Rotated>;
+  /** Seals every stored secret with the first key of `secretStorage.keys`; returns how many it sealed anew. */
+  resealSecrets(options?: Action): Promise<number>;
   /** Sends a notification of type `bestnotify.test` to one endpoint, tried once; returns its id. */
   testSend(endpoint: string, options?: Action): Promise<string>;
   /** Removes what is older than it has to be kept; never what is pending. */
@@ -59,6 +62,7 @@ export function createOperations(context: OperationContext, endpoints: NotifyCon
     resumeEndpoint: (endpoint, options) => resumeEndpoint(context, endpoint, options),
     resendMany: (filter, options) => resendMany(context, filter, options),
     rotateSecret: (endpoint, options) => rotateSecret({ ...context, endpoints }, endpoint, options),
+    resealSecrets: (options) => resealSecrets({ ...context, endpoints }, options),
     testSend: (endpoint, options) => testSend({ ...context, endpoints }, endpoint, options),
     prune: (options) => prune(context, options),
     erase: (id, options) => erase(context, id, options),
