@@ -17,7 +17,7 @@ export function curlScript(notification: NotificationDetails, endpoint: Endpoint
   const fileName = `${notification.id}.body`;
   return [
     '# Fill in the secret of the endpoint; it is not shown anywhere.',
-    "export WEBHOOK_SECRET='<the endpoint secret, whsec_...>'",
+    `export WEBHOOK_SECRET='<the endpoint secret${endpoint?.profile === 'body-hmac' ? '' : ', whsec_...'}>'`,
     ...(shown === url ? [] : ['# The URL has a query, which is left out here.']),
     `url=${quote(shown)}`,
     ...(inline === undefined

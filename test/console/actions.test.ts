@@ -1,0 +1,237 @@
+import { generateSecret, parseVerifyingKey, signBody, verifyNotification } from '@bestnotify/protocol';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { paid } from '../sender/fresh-outbox.ts';
+import { consoleApp, type ConsoleApp } from './console-app.ts';
+
+async function deadNotification(app: ConsoleApp, url: string, bizId = 'PAY1') {
+  await app.outbox.putEndpoint({ id: 'merchant-42', url, maxAttempts: 1 });
+  const { id } = await app.outbox.sender.notify({ endpoint: 'merchant-42', ...paid, bizId });
+  await app.outbox.sender.runOnce();
+  return id;
+}
+
+test('a resend from a list that is out of date changes nothing and says what the state is now (R190)', async () => {
+  await using app = await consoleApp();
+  await using endpoint = await scriptedEndpoint(500, 200);
+  const id = await deadNotification(app, endpoint.url);
+  const [first, second] = [await app.as('olga'), await app.as('olga')];
+  expect((await second.post(`api/notifications/${id}/resend`, { seen: 'dead' })).status).toBe(200);
+  await app.outbox.sender.runOnce();
+
+  const stale = await first.post(`api/notifications/${id}/resend`, { seen: 'dead' });
+  expect(stale.status).toBe(409);
+  expect(await stale.json()).toMatchObject({ error: 'conflict', state: 'delivered', isClaimed: false });
+  await app.outbox.sender.runOnce();
+  expect(endpoint.requests).toHaveLength(2);
+
+  const closing = await first.post(`api/notifications/${id}/close`, { note: 'by hand' });
+  expect([closing.status, await closing.json()]).toMatchObject([409, { state: 'delivered' }]);
+});
+
+test('five resends of a pending row at one moment start no second run; send now only hurries the one there is (R191)', async () => {
+  await using app = await consoleApp();
+  await using endpoint = await scriptedEndpoint(500, 200);
+  await app.outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url });
+  const { id } = await app.outbox.sender.notify({ endpoint: 'merchant-42', ...paid });
+  await app.outbox.sender.runOnce();
+  const olga = await app.as('olga');
+  const five = await Promise.all(
+    Array.from({ length: 5 }, () => olga.post(`api/notifications/${id}/resend`, { seen: 'pending' })),
+  );
+  expect(five.map(({ status }) => status)).toEqual([409, 409, 409, 409, 409]);
+  expect(
+    (await Promise.all(Array.from({ length: 5 }, () => olga.post(`api/notifications/${id}/send-now`)))).map(
+      ({ status }) => status,
+    ),
+  ).toEqual([200, 200, 200, 200, 200]);
+  await app.outbox.sender.runOnce();
+  expect(endpoint.requests).toHaveLength(2);
+  expect(await olga.getJson(`api/notifications/${id}`)).toMatchObject({ state: 'delivered', round: 1, attempts: 2 });
+});
+
+test('a resend sends the bytes of the first time (R022)', async () => {
+  await using app = await consoleApp();
+  await using endpoint = await scriptedEndpoint(500, 200);
+  const raw = { bytes: Buffer.from('{"amount":1.0,"b":1.00,"c":1e2}'), contentType: 'application/json' };
+  await app.outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url, maxAttempts: 1 });
+  const { id } = await app.outbox.sender.notify({
+    endpoint: 'merchant-42',
+    type: 'payment.success',
+    bizId: 'PAY1',
+    raw,
+  });
+  await app.outbox.sender.runOnce();
+  await (await app.as('olga')).post(`api/notifications/${id}/resend`, { seen: 'dead' });
+  await app.outbox.sender.runOnce();
+  expect(endpoint.requests.map(({ body }) => body.toString())).toEqual(Array(2).fill(raw.bytes.toString()));
+});
+
+test('many are resent after a dry run that changes nothing, with progress, and audited', async () => {
+  await using app = await consoleApp();
+  await using endpoint = await scriptedEndpoint(200);
+  await app.outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url });
+  await app.outbox.sender.notifyMany(
+    Array.from({ length: 30 }, (_, index) => ({ endpoint: 'merchant-42', ...paid, bizId: `PAY${index}` })),
+  );
+  await app.outbox.query(`update outbox set state = 2, settled_at = now(), reason = 'attempts-used-up'`);
+  const olga = await app.as('olga');
+  const body = { filter: { state: 'dead', endpoint: 'merchant-42' }, perSecond: 1000, note: 'they are back' };
+  const dry = await olga.post('api/bulk-resend', { ...body, dryRun: true });
+  expect(await dry.json()).toMatchObject({ run: null, matched: 30, resent: 0 });
+  expect((await app.outbox.sender.operations.stats()).dead).toBe(30);
+  expect((await app.outbox.sender.operations.audit()).items).toEqual([]);
+
+  const real = await olga.post('api/bulk-resend', body);
+  const lines = (await real.text()).trim().split('\n');
+  expect(JSON.parse(lines.at(-1)!)).toMatchObject({ matched: 30, resent: 30, skipped: 0, isFinished: true });
+  expect(await app.outbox.sender.runOnce()).toMatchObject({ delivered: 30 });
+  expect((await app.outbox.sender.operations.audit()).items).toMatchObject([
+    { actor: 'olga', action: 'resend-many', note: 'they are back' },
+  ]);
+});
+
+test('a test goes the way of live notifications, to one endpoint only, and stands in the list (R193)', async () => {
+  await using app = await consoleApp();
+  await using tested = await scriptedEndpoint(200);
+  await using other = await scriptedEndpoint(200);
+  const secret = await app.outbox.putEndpoint({ id: 'merchant-42', url: tested.url });
+  await app.outbox.putEndpoint({ id: 'merchant-43', url: other.url });
+  const olga = await app.as('olga');
+  const { id } = (await (await olga.post('api/endpoints/merchant-42/test-send')).json()) as { id: string };
+  await app.outbox.sender.runOnce();
+  expect(other.requests).toHaveLength(0);
+  const [request] = tested.requests;
+  expect(request?.headers['x-event-type']).toBe('bestnotify.test');
+  expect(
+    verifyNotification({ headers: request!.headers, body: request!.body, keys: [parseVerifyingKey(secret)] }).id,
+  ).toBe(id);
+  expect(await olga.getJson('api/notifications?type=bestnotify.test')).toMatchObject({
+    items: [{ id, state: 'delivered', endpoint: 'merchant-42' }],
+  });
+});
+
+test('a test reaches nothing that a live notification could not reach (R124)', async () => {
+  await using app = await consoleApp();
+  await using internal = await scriptedEndpoint(200);
+  await app.outbox.putEndpoint({ id: 'merchant-42', url: internal.url });
+  const olga = await app.as('olga');
+  const { id } = (await (await olga.post('api/endpoints/merchant-42/test-send')).json()) as { id: string };
+  await app.outbox.another({ allowPrivateNetwork: [] }).runOnce();
+  expect(internal.requests).toHaveLength(0);
+  expect(await olga.getJson(`api/notifications/${id}`)).toMatchObject({
+    state: 'dead',
+    attemptLog: [{ outcome: 'not-sent', because: 'forbidden-address', snippetBase64: null }],
+  });
+});
+
+test('a secret is in the answer to its rotation, and in no other answer (R202, R041)', async () => {
+  await using app = await consoleApp();
+  const old = await app.outbox.putEndpoint({ id: 'merchant-42' });
+  const { id } = await app.outbox.sender.notify({ endpoint: 'merchant-42', ...paid });
+  const olga = await app.as('olga');
+  const rotated = await olga.post('api/endpoints/merchant-42/rotate-secret', { overlapHours: 1 });
+  const { secret } = (await rotated.json()) as { secret: string };
+  expect(rotated.headers.get('cache-control')).toBe('no-store');
+  const answers = await Promise.all(
+    ['session', 'overview', 'notifications', `notifications/${id}`, 'endpoints', 'endpoints/merchant-42', 'audit'].map(
+      async (path) => (await olga.get(`api/${path}`)).text(),
+    ),
+  );
+  const shown = answers.join('\n');
+  for (const each of [old, secret]) {
+    const bytes = Buffer.from(each.slice('whsec_'.length), 'base64');
+    for (const form of [
+      each,
+      each.slice(6),
+      bytes.toString('hex'),
+      Buffer.from(each).toString('base64').slice(0, 40),
+    ]) {
+      expect(shown).not.toContain(form);
+    }
+  }
+  const endpoint = await olga.getJson<{ secrets: { fingerprint: string }[] }>('api/endpoints/merchant-42');
+  expect(endpoint.secrets.map(({ fingerprint }) => fingerprint)).toEqual([
+    expect.stringMatching(/^[0-9a-f]{8}$/),
+    expect.stringMatching(/^[0-9a-f]{8}$/),
+  ]);
+});
+
+test('a reply is kept to be saved, never shown by the browser under our origin (R200)', async () => {
+  await using app = await consoleApp();
+  const hostile = '<script>fetch("/api/deliveries")</script>';
+  await using endpoint = await scriptedEndpoint({
+    status: 500,
+    headers: { 'content-type': 'text/html' },
+    body: hostile,
+  });
+  const id = await deadNotification(app, endpoint.url);
+  const olga = await app.as('olga');
+  for (const path of ['body', 'replies/1']) {
+    const raw = await olga.get(`api/notifications/${id}/${path}`);
+    expect(raw.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(raw.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(raw.headers.get('content-disposition')).toMatch(/^attachment; filename="ntf_[\w.-]+"$/);
+    expect(raw.headers.get('content-security-policy')).toContain("default-src 'none'");
+  }
+  expect(await (await olga.get(`api/notifications/${id}/replies/1`)).text()).toBe(hostile);
+  for (const number of ['0', '2', '-1', '1e0', '999999999']) {
+    expect((await olga.get(`api/notifications/${id}/replies/${number}`)).status).toBe(404);
+  }
+});
+
+const run = promisify(execFile);
+
+test.each([
+  ['v1', '{"a":"it\'s $HOME `id` \\"x\\""}'],
+  ['v1', `{"long":"${'x'.repeat(5000)}"}`],
+  ['body-hmac', '{"a":1}'],
+] as const)(
+  'the curl script sends the same notification by hand once the secret is filled in (%s, case %#)',
+  async (profile, text) => {
+    await using app = await consoleApp();
+    await using endpoint = await scriptedEndpoint(200);
+    const secret = generateSecret();
+    const url = `${endpoint.url}?token=hidden`;
+    await app.outbox.sender.endpoints.put({
+      id: 'merchant-42',
+      url,
+      secrets: [secret],
+      allowHttp: true,
+      allowPrivateNetwork: true,
+      profile,
+    });
+    const { id } = await app.outbox.sender.notify({
+      endpoint: 'merchant-42',
+      type: 'payment.success',
+      bizId: 'PAY1',
+      raw: { bytes: Buffer.from(text), contentType: 'application/json' },
+    });
+    const used = profile === 'v1' ? secret : 'a plain secret of the body-hmac profile';
+    const { curl } = await (await app.as('ruth')).getJson<{ curl: string }>(`api/notifications/${id}`);
+    expect(curl).not.toContain(secret.slice(6));
+    expect(curl).not.toContain('hidden');
+    const folder = process.env['TMPDIR'] ?? '/tmp';
+    const filledIn = curl
+      .replace(/'<the endpoint secret[^']*'/, `'${used}'`)
+      .replace(`'${id}.body'`, `'${folder}/${id}.body'`);
+    const save = `printf %s "$BODY" > '${folder}/${id}.body'\n`;
+    const { stdout } = await run('sh', ['-c', save + filledIn], { env: { ...process.env, BODY: text } });
+    expect(stdout).toContain('success');
+    const [request] = endpoint.requests;
+    expect(request?.body.toString()).toBe(text);
+    if (profile === 'v1') {
+      const verified = verifyNotification({
+        headers: request!.headers,
+        body: request!.body,
+        keys: [parseVerifyingKey(secret)],
+      });
+      expect(verified.id).toBe(id);
+    } else {
+      expect(request?.headers['x-signature']).toBe(signBody(Buffer.from(text), used));
+    }
+    expect(request?.headers['x-event-type']).toBe('payment.success');
+  },
+);
