@@ -48,29 +48,33 @@ for (const { name, env } of stores) {
   );
 }
 
-test('after its story the demo stays up, every command it names works, and it stops without a trace', async () => {
-  await using scratch = await freshTemporaryDirectory();
-  const child = spawn(process.execPath, ['--import', dieWithParent, main], {
-    env: { ...process.env, TMPDIR: scratch.directory },
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(code ?? signal)));
-  const commands: string[] = [];
-  for await (const line of createInterface({ input: child.stdout! })) {
-    if (line.includes('curl ')) commands.push(line.slice(line.indexOf('curl ')));
-    if (line.includes('Ctrl-C stops')) break;
-  }
-  expect(commands).toHaveLength(7);
-  let id = '';
-  for (const command of commands) {
-    const { stdout } = await run('sh', ['-c', `${command.replace('<id>', id)} --fail-with-body --silent`]);
-    id = /ntf_[\w-]+/.exec(stdout)?.[0] ?? id;
-  }
-  child.kill('SIGINT');
-  expect(await ended).toBe(0);
-  expect(await readdir(scratch.directory)).toEqual([]);
-  expect(await leftovers()).toEqual([]);
-});
+test(
+  'after its story the demo stays up, every command it names works, and it stops without a trace',
+  { timeout: 120_000 },
+  async () => {
+    await using scratch = await freshTemporaryDirectory();
+    const child = spawn(process.execPath, ['--import', dieWithParent, main], {
+      env: { ...process.env, TMPDIR: scratch.directory },
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(code ?? signal)));
+    const commands: string[] = [];
+    for await (const line of createInterface({ input: child.stdout! })) {
+      if (line.includes('curl ')) commands.push(line.slice(line.indexOf('curl ')));
+      if (line.includes('Ctrl-C stops')) break;
+    }
+    expect(commands).toHaveLength(7);
+    let id = '';
+    for (const command of commands) {
+      const { stdout } = await run('sh', ['-c', `${command.replace('<id>', id)} --fail-with-body --silent`]);
+      id = /ntf_[\w-]+/.exec(stdout)?.[0] ?? id;
+    }
+    child.kill('SIGINT');
+    expect(await ended).toBe(0);
+    expect(await readdir(scratch.directory)).toEqual([]);
+    expect(await leftovers()).toEqual([]);
+  },
+);
 
 async function freshTemporaryDirectory(): Promise<AsyncDisposable & { directory: string }> {
   const directory = await mkdtemp(path.join(tmpdir(), 'demo-test-'));
