@@ -1,7 +1,8 @@
 import { newNotificationId } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
 import type { EndpointContext } from '../outbox/endpoints.js';
-import { ensureEndpoint, everyNetwork } from '../outbox/endpoints.js';
+import { everyNetwork } from '../outbox/endpoint-columns.js';
+import { ensureEndpoint } from '../outbox/endpoints.js';
 import { NotificationRefusedError } from '../outbox/errors.js';
 import type { Queryable } from '../outbox/database.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';

@@ -1,5 +1,6 @@
 import { sql, type SQL } from 'drizzle-orm';
 import type { Database, Parameter, Queryable, Row } from './database.js';
+import { withDeadline, withinDeadlines } from './with-deadline.js';
 
 /** Any drizzle database or transaction over PostgreSQL, with or without a schema; only these two methods are used. */
 export interface DrizzleLike {
@@ -27,11 +28,42 @@ export function overDrizzle(client: Pick<DrizzleLike, 'execute'>): Queryable {
   };
 }
 
-/** Uses a database that the host opened. It is not closed with the sender. */
-export function adoptDrizzle(client: DrizzleLike): Database {
+/**
+ * Uses a database that the host opened. It is not closed with the sender.
+ *
+ * @param queryTimeoutMs - after which a statement counts as unknown; drivers wait for ever on a connection that fell silent.
+ */
+export function adoptDrizzle(client: DrizzleLike, queryTimeoutMs: number): Database {
+  if (isPglite(client)) return adoptPglite(client);
+  const script = async (text: string) => {
+    await client.execute(sql.raw(text));
+  };
+  return {
+    isSingleSession: false,
+    query: (text, parameters) => withDeadline(overDrizzle(client).query(text, parameters), queryTimeoutMs),
+    transaction: (work) =>
+      withinDeadlines(queryTimeoutMs, (deadline) =>
+        client.transaction(async (tx: Pick<DrizzleLike, 'execute'>) => {
+          deadline.stop(); // it has begun
+          const query: Queryable['query'] = (text, parameters) =>
+            deadline.orFail(withDeadline(overDrizzle(tx).query(text, parameters), queryTimeoutMs));
+          try {
+            return await work({ query });
+          } finally {
+            deadline.start(); // for the commit, or the rollback
+          }
+        }),
+      ),
+    script: (text) => withDeadline(script(text), queryTimeoutMs),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** No connection, so none that falls silent; and a query may wait its turn for long. */
+function adoptPglite(client: DrizzleLike): Database {
   return {
     ...overDrizzle(client),
-    isSingleSession: isPglite(client),
+    isSingleSession: true,
     transaction: (work) => client.transaction((tx: Pick<DrizzleLike, 'execute'>) => work(overDrizzle(tx))),
     script: async (text) => {
       await client.execute(sql.raw(text));

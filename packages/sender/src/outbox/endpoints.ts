@@ -1,8 +1,6 @@
-import { checkEnvelopeMember, isProtocolError } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
-import { parseNetworks } from '../rules/addresses.js';
-import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
-import { checkEndpointUrl, type UrlRules } from '../rules/urls.js';
+import type { PolicyRule } from '../rules/policies.js';
+import type { UrlRules } from '../rules/urls.js';
 import {
   booleanOf,
   intOf,
@@ -10,10 +8,10 @@ import {
   textOf,
   textOrNull,
   type Database,
-  type Parameter,
   type Queryable,
   type Row,
 } from './database.js';
+import { checkId, columnsOf, upsertEndpoint } from './endpoint-columns.js';
 import { SecretMismatchError, UnknownEndpointError } from './errors.js';
 import { maxLiveSecrets, namedSecret, recheckSecrets, storeSecrets } from './endpoint-secrets.js';
 import { checkWire, storeWire, type WireSettings } from './endpoint-wire.js';
@@ -89,8 +87,6 @@ export interface EndpointContext {
   urlRules: (endpointAllows: readonly string[]) => Pick<UrlRules, 'allowedPorts' | 'addresses'>;
 }
 
-export const everyNetwork = ['0.0.0.0/0', '::/0'];
-
 /**
  * Creates or replaces an endpoint.
  *
@@ -107,7 +103,7 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
     throw new ConfigurationError({ option: 'secrets', problem: `must hold 1 to ${maxLiveSecrets} secrets` });
   }
   return context.database.transaction(async (tx) => {
-    const key = await upsert(tx, context, { id: input.id, columns });
+    const key = await upsertEndpoint(tx, context, { id: input.id, columns });
     await storeWire(tx, context, { key, endpoint: input.id, settings: wire });
     const target = { key, endpoint: input.id, owner: input.owner ?? null };
     if (secrets === undefined) await recheckSecrets(tx, context, target);
@@ -179,8 +175,13 @@ export async function ensureEndpoint(
   const known = await getEndpoint({ ...context, database }, direct.to);
   if (known === undefined) {
     const input = { ...context.defaults, id: direct.to };
-    const key = await upsert(database, context, { id: direct.to, columns: columnsOf(context, input), isNew: true });
+    const key = await upsertEndpoint(database, context, {
+      id: direct.to,
+      columns: columnsOf(context, input),
+      isNew: true,
+    });
     if (key !== undefined) {
+      await storeWire(database, context, { key, endpoint: direct.to, settings: checkWire(input) });
       await storeSecrets(database, context, {
         key,
         endpoint: direct.to,
@@ -199,105 +200,6 @@ export async function ensureEndpoint(
   );
   if (rows.length === 0) throw new SecretMismatchError({ endpoint: direct.to });
 }
-
-function columnsOf(context: EndpointContext, input: Omit<EndpointInput, 'secrets'>): Record<string, Parameter> {
-  const { ack = 'success', allowHttp = false, allowPrivateNetwork = false, profile = 'v1' } = input;
-  if (!['success', 'status', 'json-code', ...context.acks].includes(ack)) {
-    throw new ConfigurationError({
-      option: 'ack',
-      problem: `names no rule: ${JSON.stringify(ack)}`,
-      fix: 'Use success, status or json-code, or register the function in the sender option acks.',
-    });
-  }
-  checkCount('maxAttempts', input.maxAttempts);
-  checkCount('maxInFlight', input.maxInFlight);
-  checkCount('maxInFlightEverywhere', input.maxInFlightEverywhere);
-  if (input.maxPerSecond !== undefined && !(input.maxPerSecond >= 0.001 && input.maxPerSecond <= 10_000)) {
-    throw new ConfigurationError({ option: 'maxPerSecond', problem: 'must be a number from 0.001 to 10000' });
-  }
-  const networks =
-    typeof allowPrivateNetwork === 'boolean' ? (allowPrivateNetwork ? everyNetwork : []) : allowPrivateNetwork;
-  parseNetworks(networks, 'allowPrivateNetwork');
-  return {
-    url: input.url === undefined ? null : checkEndpointUrl(input.url, { allowHttp, ...context.urlRules(networks) }),
-    ack,
-    profile,
-    policy: input.policy === undefined ? null : resolvePolicy(input.policy, context.policies).text,
-    max_attempts: input.maxAttempts ?? null,
-    max_in_flight: input.maxInFlight ?? null,
-    max_in_flight_everywhere: input.maxInFlightEverywhere ?? null,
-    max_per_second: input.maxPerSecond ?? null,
-    allow_http: allowHttp,
-    allow_private_network: JSON.stringify(networks),
-    owner: input.owner ?? null,
-  };
-}
-
-/** What `notify` would refuse as an audience must not be stored as one. */
-function checkId(id: string): void {
-  try {
-    checkEnvelopeMember('to', id);
-  } catch (cause) {
-    if (!isProtocolError(cause)) throw cause;
-    throw new ConfigurationError({
-      option: 'id',
-      problem: `must be 1 to 128 printable ASCII characters without spaces (got ${JSON.stringify(id)})`,
-    });
-  }
-}
-
-function checkCount(option: string, value: number | undefined): void {
-  if (value !== undefined && !(Number.isInteger(value) && value >= 1 && value <= 10_000)) {
-    throw new ConfigurationError({ option, problem: `must be a whole number from 1 to 10000 (got ${String(value)})` });
-  }
-}
-
-async function upsert(
-  tx: Queryable,
-  context: EndpointContext,
-  endpoint: { id: string; columns: Record<string, Parameter>; isNew: true },
-): Promise<string | undefined>;
-async function upsert(
-  tx: Queryable,
-  context: EndpointContext,
-  endpoint: { id: string; columns: Record<string, Parameter> },
-): Promise<string>;
-async function upsert(
-  tx: Queryable,
-  context: EndpointContext,
-  endpoint: { id: string; columns: Record<string, Parameter>; isNew?: true },
-): Promise<string | undefined> {
-  const names = Object.keys(endpoint.columns);
-  const values = names.map((name, index) =>
-    name === 'allow_private_network'
-      ? `array(select jsonb_array_elements_text($${index + 3}::text::jsonb))`
-      : `$${index + 3}::${typesOf[name] ?? 'text'}`,
-  );
-  const onConflict =
-    endpoint.isNew === true
-      ? 'do nothing'
-      : `do update set updated_at = now(), ${names.map((name) => `${name} = excluded.${name}`).join(', ')}`;
-  const name = quoteSchema(context.schema);
-  const [row] = await tx.query(
-    `with put as (
-       insert into ${name}.endpoint as e (source, id, ${names.join(', ')})
-       values ($1, $2, ${values.join(', ')}) on conflict (source, id) ${onConflict} returning e.key
-     ), health as (
-       insert into ${name}.endpoint_health (endpoint_key) select key from put on conflict do nothing
-     )
-     select key::text as key from put`,
-    [context.source, endpoint.id, ...Object.values(endpoint.columns)],
-  );
-  return row === undefined ? undefined : textOf(row, 'key');
-}
-
-const typesOf: Readonly<Record<string, string>> = {
-  max_attempts: 'int4',
-  max_in_flight: 'int4',
-  max_in_flight_everywhere: 'int4',
-  max_per_second: 'float8',
-  allow_http: 'boolean',
-};
 
 function selectEndpoints(schema: string, where: string): string {
   const name = quoteSchema(schema);

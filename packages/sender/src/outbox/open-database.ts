@@ -2,7 +2,7 @@ import { ConfigurationError } from '../errors.js';
 import { adoptDrizzle, isDrizzle, type DrizzleLike } from './adopt-drizzle.js';
 import type { Database } from './database.js';
 import { openPglite } from './open-pglite.js';
-import { isPostgresUrl, openPostgres, type PostgresOptions } from './open-postgres.js';
+import { isPostgresUrl, openPostgres, postgresDefaults, type PostgresOptions } from './open-postgres.js';
 
 /** `postgres://…`, `pglite:<directory>`, or a drizzle database over postgres.js, pg or PGlite. */
 export type DatabaseOption = string | DrizzleLike;
@@ -20,7 +20,7 @@ export function openDatabase(given: DatabaseOption | undefined, options: Postgre
     const directory = /^pglite:(.+)$/s.exec(database)?.[1];
     if (directory !== undefined) return openPglite(directory);
   } else if (isDrizzle(database)) {
-    return adoptDrizzle(database);
+    return adoptDrizzle(database, options.queryTimeoutMs ?? postgresDefaults.queryTimeoutMs);
   }
   throw new ConfigurationError({
     option: 'database',
