@@ -25,14 +25,19 @@ interface Waiting {
 
 // A script holds up the server while it runs: about 0.3 ms for this many.
 const mostPerCommand = 128;
+// A command that takes longer than this is no longer waited for: the next one is sent beside it.
+const patienceMs = 20;
 
 /**
- * Sends one script for all the requests that arrived in the same turn of the event loop. Each is still decided on its own, in one
- * atomic step. On a Cluster, where keys live on different nodes, every request is its own command.
+ * Sends one script for all the requests that arrived while the one before was on its way. Alone, a request goes at once; in a crowd
+ * they share the cost of a command. Each is still decided on its own, in one atomic step. On a Cluster, where keys live on different
+ * nodes, every request is its own command.
  */
 export class ScriptBatch {
   #waiting: Waiting | undefined;
   #alone: boolean;
+  #onItsWay = 0;
+  #sentAtMs = 0;
 
   constructor(
     private readonly client: RedisClient,
@@ -49,6 +54,7 @@ export class ScriptBatch {
       waiting.values.push(digest, token);
       waiting.waiters.push({ resolve, reject });
       if (waiting.keys.length === mostPerCommand) this.#flush();
+      else if (waiting.keys.length > 1) this.#flushIfForgotten();
     });
   }
 
@@ -63,7 +69,7 @@ export class ScriptBatch {
       if (open.terms.leaseMs === terms.leaseMs && open.terms.retentionMs === terms.retentionMs) return open;
       this.#flush();
     }
-    setImmediate(() => this.#flush());
+    setImmediate(() => this.#flushUnlessBusy());
     return (this.#waiting = { terms, keys: [], values: valuesOf(terms), waiters: [] });
   }
 
@@ -71,12 +77,23 @@ export class ScriptBatch {
     return answerAt(await this.#command(keys, values), 0);
   }
 
+  #flushIfForgotten(): void {
+    if (this.#onItsWay > 0 && performance.now() - this.#sentAtMs > patienceMs) this.#flush();
+  }
+
+  #flushUnlessBusy(): void {
+    if (this.#onItsWay === 0 || performance.now() - this.#sentAtMs > patienceMs) this.#flush();
+  }
+
   #flush(): void {
     const batch = this.#waiting;
     if (batch === undefined) return;
     this.#waiting = undefined;
+    this.#onItsWay += 1;
+    this.#sentAtMs = performance.now();
     this.#command(batch.keys, batch.values).then(
       (answers) => {
+        this.#arrived();
         for (let i = 0; i < batch.waiters.length; i += 1) {
           try {
             batch.waiters[i]?.resolve(answerAt(answers, i));
@@ -85,8 +102,17 @@ export class ScriptBatch {
           }
         }
       },
-      (error: unknown) => this.#onError(batch, error),
+      (error: unknown) => {
+        this.#arrived();
+        this.#onError(batch, error);
+      },
     );
+  }
+
+  #arrived(): void {
+    this.#onItsWay -= 1;
+    // In the next turn, so that the answers of this one can start their handlers, and their records share the next command.
+    if (this.#waiting !== undefined) setImmediate(() => this.#flushUnlessBusy());
   }
 
   #onError(batch: Waiting, error: unknown): void {
