@@ -3,6 +3,7 @@ import type { Cli, Register, Runner } from './command.js';
 import { cancel, close, erase, sendNow } from './commands/actions.js';
 import { audit } from './commands/audit.js';
 import { completion } from './commands/completion.js';
+import { serveConsole } from './commands/console.js';
 import { doctor } from './commands/doctor.js';
 import {
   holdEndpoint,
@@ -42,7 +43,7 @@ export function buildProgram(run: Runner, now: Cli['now']): Command {
     for (const register of commands) register(parent, run);
   };
   group(program, 'Run:', [migrate, work, processDue, prune]);
-  group(program, 'Look:', [list(now), show, stats, audit, doctor]);
+  group(program, 'Look:', [list(now), show, stats, audit, doctor, serveConsole]);
   group(program, 'Act:', [send, sendNow, resend(now), cancel, close, erase]);
   program.commandsGroup('Look:');
   const endpoints = program

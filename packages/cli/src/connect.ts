@@ -24,7 +24,7 @@ export async function senderOptions(
   { env }: Pick<Streams, 'env'>,
   given: ConnectionOptions,
 ): Promise<SenderOptions & { source: string }> {
-  const file = given.config ?? env['BESTNOTIFY_CONFIG'];
+  const file = given.config ?? (env['BESTNOTIFY_CONFIG'] || undefined);
   const configured = file === undefined ? {} : await readConfig(file);
   const networks =
     given.allowPrivateNetwork ?? env['BESTNOTIFY_ALLOW_PRIVATE_NETWORK']?.split(/[\s,]+/).filter(Boolean);
@@ -34,7 +34,8 @@ export async function senderOptions(
     schema: given.schema ?? env['BESTNOTIFY_SCHEMA'],
     allowPrivateNetwork: networks,
   };
-  const defined = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
+  // An empty variable is how shells and compose files leave one out.
+  const defined = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined && value !== ''));
   const options: Partial<SenderOptions> = { ...configured, ...defined };
   const { source } = options;
   if (source === undefined) {

@@ -8,7 +8,7 @@ import { UsageError } from '../errors.js';
 import { exitCodes } from '../exit-codes.js';
 import { wholeNumber } from '../input/parse-options.js';
 import { readSecrets } from '../input/read-secret.js';
-import { createLocalReceiver, type Answer } from '../work/local-receiver.js';
+import type { Answer } from '../work/local-receiver.js';
 
 interface Options {
   port: number;
@@ -45,6 +45,7 @@ export const listen = addCommand<Options>({
     if (source === undefined)
       throw new UsageError({ option: '--source', problem: 'is missing', fix: 'Give it, or set BESTNOTIFY_SOURCE.' });
     const secrets = await secretsOf(cli, options);
+    const { createLocalReceiver } = await import('../work/local-receiver.js');
     const { to, answer, host, port } = options;
     const receiver = createLocalReceiver({
       source,
