@@ -197,6 +197,52 @@ describe.each(databases)('a settle on $name', ({ open }) => {
     );
   });
 
+  test('a settle whose answer was lost, but which was written, is told of as such when it is repeated', async () => {
+    await using outbox = await claimingOutbox(open);
+    await outbox.seed({ a: 2 });
+    const [first, second] = await outbox.claim();
+    if (first === undefined || second === undefined) expect.fail();
+    const database = openDatabase(outbox.database, {});
+    let answersToLose = 1;
+    const losing: typeof database = {
+      ...database,
+      query: async (text, parameters) => {
+        const rows = await database.query(text, parameters);
+        if (answersToLose-- > 0) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+        return rows;
+      },
+    };
+    const parts = { database: losing, schema: outbox.schema, onError: () => undefined };
+    const results: [name: string, isSettled: boolean][] = [];
+    const push = (name: string, now: () => number, settlement: Settlement) => {
+      const buffer = createSettleBuffer({ ...parts, now });
+      buffer.push({ settlement, claimEndsAtMs: 1_000, done: (isSettled) => results.push([name, isSettled]) });
+      return buffer.drained();
+    };
+
+    await push('within the lease', () => 999, settlementFor(first, { state: 1, reason: 'handled' }));
+    answersToLose = 1;
+    let asked = 0;
+    // The lease ends while the repeat is under way: then another worker may have taken the row, and nothing is certain.
+    await push(
+      'beyond it',
+      () => (asked++ === 0 ? 999 : 1_001),
+      settlementFor(second, { state: 1, reason: 'handled' }),
+    );
+    await push('a stale one', () => 0, settlementFor(second, { state: 1, reason: 'handled' }));
+    await database.close();
+
+    expect(results).toEqual([
+      ['within the lease', true],
+      ['beyond it', false],
+      ['a stale one', false],
+    ]);
+    expect(await seen(outbox)).toMatchObject([
+      { state: 'delivered', attempts: 1 },
+      { state: 'delivered', attempts: 1 },
+    ]);
+  });
+
   test('what is pushed together is written together, and each is told whether it was', async () => {
     await using outbox = await claimingOutbox(open);
     await outbox.seed({ a: 600 });

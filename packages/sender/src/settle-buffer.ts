@@ -35,6 +35,9 @@ const longestRetryMs = 2_000;
 /**
  * One statement at a time is under way; what arrives meanwhile forms the next batch. While PostgreSQL is away a batch
  * is repeated until its claims end; its notifications are then due again, so a duplicate is possible and a loss is not.
+ *
+ * A repeat that finds a claim gone while it should still be live meets its own work: the first time was written, and
+ * only the answer was lost. Nobody else may touch a live claim.
  */
 export function createSettleBuffer(parts: SettleBufferParts): SettleBuffer {
   let waiting: PendingSettlement[] = [];
@@ -65,19 +68,25 @@ export function createSettleBuffer(parts: SettleBufferParts): SettleBuffer {
   };
 }
 
-async function writeUntilClaimsEnd(parts: SettleBufferParts, batch: PendingSettlement[]): Promise<void> {
+async function writeUntilClaimsEnd(
+  parts: SettleBufferParts,
+  batch: PendingSettlement[],
+  mayBeWritten = false,
+): Promise<void> {
   let retryMs = 50;
   let left = batch;
+  let isRepeat = mayBeWritten;
   while (left.length > 0) {
     try {
-      await write(parts, left);
+      await write(parts, left, isRepeat);
       return;
     } catch (error) {
       parts.onError(error);
       if (isDataError(error)) {
-        await writeApart(parts, left);
+        await writeApart(parts, left, isRepeat);
         return;
       }
+      isRepeat = true; // whether the statement took effect is not known
     }
     await sleep(retryMs);
     retryMs = Math.min(retryMs * 2, longestRetryMs);
@@ -87,25 +96,32 @@ async function writeUntilClaimsEnd(parts: SettleBufferParts, batch: PendingSettl
   }
 }
 
-async function write({ database, schema }: SettleBufferParts, batch: readonly PendingSettlement[]): Promise<void> {
+async function write(
+  { database, schema, now }: SettleBufferParts,
+  batch: readonly PendingSettlement[],
+  isRepeat: boolean,
+): Promise<void> {
   const settled = await settle(
     database,
     schema,
     batch.map((pending) => pending.settlement),
   );
-  for (const { settlement, done } of batch) done(settled.has(settlement.number));
+  const nowMs = now();
+  for (const { settlement, claimEndsAtMs, done } of batch) {
+    done(settled.has(settlement.number) || (isRepeat && nowMs < claimEndsAtMs));
+  }
 }
 
 /** One row that the database refuses must not hold up the others, and its verdict matters more than its excerpt (R101). */
-async function writeApart(parts: SettleBufferParts, batch: PendingSettlement[]): Promise<void> {
+async function writeApart(parts: SettleBufferParts, batch: PendingSettlement[], isRepeat: boolean): Promise<void> {
   const [only, ...others] = batch;
   if (only !== undefined && others.length === 0) {
     const bare = withoutExcerpt(only);
     if (bare === undefined) only.done(false);
-    else await writeUntilClaimsEnd(parts, [bare]);
+    else await writeUntilClaimsEnd(parts, [bare], isRepeat);
     return;
   }
-  for (const pending of batch) await writeUntilClaimsEnd(parts, [pending]);
+  for (const pending of batch) await writeUntilClaimsEnd(parts, [pending], isRepeat);
 }
 
 /** The same verdict without the texts of others; undefined if there is nothing left to leave out. */
