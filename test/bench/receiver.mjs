@@ -71,7 +71,7 @@ async function compare() {
     for (let round = 1; round <= rounds; round += 1) {
       for (const kind of kinds) {
         const server = await startServer(kind);
-        await measure({ wrk, port: server.port, size, name: 'warm-up', forSeconds: 1 });
+        await measure({ wrk, port: server.port, size, name: 'warm-up', forSeconds: 3 });
         const before = await server.facts();
         const result = await measure({ wrk, port: server.port, size, name: 'round' });
         const after = await server.facts();

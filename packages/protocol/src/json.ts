@@ -32,20 +32,30 @@ export function startsWithBom(body: Uint8Array): boolean {
 
 const quote = 0x22;
 const backslash = 0x5c;
+const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d] as const;
 
 /** Counts brackets outside strings. Safe on bytes: in UTF-8 no byte of a longer character equals an ASCII one. */
 export function isDeeperThan(body: Uint8Array, limit: number): boolean {
+  if (!hasMoreThan(body, limit)) return false;
+  const { length } = body;
   let depth = 0;
-  let inString = false;
-  for (let at = 0; at < body.length; at++) {
+  for (let at = 0; at < length; at++) {
     const byte = body[at];
-    if (inString) {
-      if (byte === backslash) at++;
-      else if (byte === quote) inString = false;
-    } else if (byte === quote) inString = true;
-    else if (byte === 0x7b || byte === 0x5b) {
+    if (byte === quote) {
+      for (at++; at < length && body[at] !== quote; at++) if (body[at] === backslash) at++;
+    } else if (byte === openBrace || byte === openBracket) {
       if (++depth > limit) return true;
-    } else if (byte === 0x7d || byte === 0x5d) depth--;
+    } else if (byte === closeBrace || byte === closeBracket) depth--;
+  }
+  return false;
+}
+
+/** Whether there are more than `limit` opening brackets at all, in strings or not. Most bodies have a handful, found by a native search. */
+function hasMoreThan(body: Uint8Array, limit: number): boolean {
+  let count = 0;
+  for (const bracket of [openBrace, openBracket]) {
+    for (let at = body.indexOf(bracket); at !== -1; at = body.indexOf(bracket, at + 1))
+      if (++count > limit) return true;
   }
   return false;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HandlerContext, Notification } from '../notification.js';
 import { processorKey } from '../processor-key.js';
 import type { Receiver } from '../receiver.js';
-import { readNodeBody, writeNode } from './node-request.js';
+import { NodeHeaders, readNodeBody, writeNode } from './node-request.js';
 import type { Opened } from '../steps/open-notification.js';
 
 /** What the pieces leave on the request for those after them. */
@@ -29,7 +29,7 @@ export function verifySignature(receiver: Receiver): Middleware {
   return (req, res, next) => {
     const opening = processor.open({
       method: req.method,
-      headers: req.headers,
+      headers: new NodeHeaders(req),
       body: (limits) => readNodeBody(req, limits),
     });
     opening.then(

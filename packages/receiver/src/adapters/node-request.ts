@@ -12,10 +12,20 @@ export type ExpressHandler = (req: IncomingMessage, res: ServerResponse, next?: 
 export async function answerNode(receiver: Receiver, req: NodeRequest, res: ServerResponse): Promise<void> {
   const reply = await receiver.handle({
     method: req.method,
-    headers: req.headers,
+    headers: new NodeHeaders(req),
     body: (limits) => readNodeBody(req, limits),
   });
   writeNode(reply, req, res);
+}
+
+/** Node has put every name in lower case and joined what came twice, so one look is enough where any object needs a search. */
+export class NodeHeaders {
+  constructor(private readonly req: IncomingMessage) {}
+
+  get(name: string): string | null {
+    const value = this.req.headers[name];
+    return typeof value === 'string' ? value : (value?.join(', ') ?? null);
+  }
 }
 
 /** Gets the raw bytes, once, or says why it cannot. */

@@ -50,6 +50,8 @@ const utf8Label = /;\s*charset\s*=\s*"?\s*([^";\s]*)/i;
 
 /** Our own envelope is UTF-8 whatever the label; a label that says otherwise is a sender that is not ours to guess about. */
 export function isUtf8Label(headers: HeaderBag): boolean {
-  const label = utf8Label.exec(readHeader(headers, 'content-type') ?? '')?.[1];
+  const contentType = readHeader(headers, 'content-type');
+  if (contentType === undefined || contentType === 'application/json') return true;
+  const label = utf8Label.exec(contentType)?.[1];
   return label === undefined || label === '' || /^utf-?8$/i.test(label);
 }
