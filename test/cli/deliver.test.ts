@@ -4,6 +4,7 @@ import { awaitUntil } from '../fixtures/await-until.ts';
 import { hang, scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { paid } from '../sender/fresh-outbox.ts';
 import { freshCommandLine, parseLines, type CommandLine } from './command-line.ts';
+import { anyNumber, anyText } from './matchers.ts';
 
 let cli: CommandLine | undefined;
 beforeEach(async () => {
@@ -74,8 +75,8 @@ test('work delivers, serves health and metrics, and stops with 0 at the first si
   expect(health).toMatchObject({
     status: 'ok',
     source: 'acme-pay',
-    inFlight: expect.any(Number),
-    due: expect.any(Number),
+    inFlight: anyNumber,
+    due: anyNumber,
     dead: 0,
   });
   const metrics = await awaitUntil('both are counted', async () => {
@@ -131,7 +132,7 @@ test('a resend by filter takes what is dead now, not what failed and was deliver
   ]);
   expect(await cli!.lines(['show', dead])).toMatchObject([{ state: 'dead', round: 1 }]);
   const [resent] = await cli!.lines(['resend', '--since', '1h', '--actor', 'wang']);
-  expect(resent).toMatchObject({ dryRun: false, run: expect.any(String), matched: 1, resent: 1, skipped: 0 });
+  expect(resent).toMatchObject({ dryRun: false, run: anyText, matched: 1, resent: 1, skipped: 0 });
   expect(await cli!.lines(['show', dead])).toMatchObject([{ state: 'pending', round: 2 }]);
   expect(await cli!.lines(['show', recovered])).toMatchObject([{ state: 'delivered', round: 1 }]);
   expect(await cli!.lines(['resend', '--since', '1h'])).toMatchObject([{ matched: 0, resent: 0 }]);
@@ -168,7 +169,7 @@ test('a resend says how far it is, and what was interrupted goes on with --resum
     } finally {
       await sql.end();
     }
-    return resend.ended;
+    return await resend.ended;
   }
 });
 

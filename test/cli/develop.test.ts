@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { paid } from '../sender/fresh-outbox.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { freshCommandLine, parseLines, start, type CommandLine } from './command-line.ts';
+import { containing } from './matchers.ts';
 
 let cli: CommandLine;
 let folder: string;
@@ -135,28 +136,25 @@ test('listen verifies, prints and answers as told', async () => {
   expect(parseLines(stdout)).toMatchObject([
     { verdict: 'as-told', status: 503, notification: { bizId: 'LISTEN1', data: paid.data } },
     { verdict: 'handled', status: 200, notification: { id } },
-    { verdict: 'invalid-signature', status: 401, message: expect.stringContaining('webhook-id') },
+    { verdict: 'invalid-signature', status: 401, message: containing('webhook-id') },
   ]);
 });
 
 test('a copy sent to a receiver of one’s own verifies, says with which secret, and changes nothing stored (R208)', async () => {
   await using down = await scriptedEndpoint(500);
-  await cli.outbox.putEndpoint({
-    id: 'm-forward',
-    url: down.url,
-    secrets: [secret.replace(/.$/, '=')].map(() => generateSecret()),
-  });
+  const own = await cli.outbox.putEndpoint({ id: 'm-forward', url: down.url });
+  const ownEnv = { BESTNOTIFY_SECRET: own };
   const { id } = await cli.outbox.sender.notify({ ...paid, endpoint: 'm-forward', bizId: 'FORWARD1' });
   await cli.outbox.sender.runOnce();
   const [before] = await cli.lines(['show', id]);
   expect(before).toMatchObject({ state: 'pending', attempts: 1 });
   const args = ['listen', '--source', 'acme-pay', '--to', 'm-forward', '--port', '0', '--json'];
-  await using listening = start(args, { env });
+  await using listening = start(args, { env: ownEnv });
   const [, url = ''] = await listening.says(/Listening on (\S+)/);
-  const [copy] = await cli.lines(['forward', id, '--to', url], { env });
+  const [copy] = await cli.lines(['forward', id, '--to', url], { env: ownEnv });
   expect(copy).toMatchObject({
     id,
-    signedWith: [maskSecret(secret)],
+    signedWith: [maskSecret(own)],
     status: 200,
     acknowledged: true,
     reply: { text: 'success' },

@@ -5,6 +5,7 @@ import { requiredEnv } from '../fixtures/required-env.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { paid } from '../sender/fresh-outbox.ts';
 import { freshCommandLine, parseLines, type CommandLine } from './command-line.ts';
+import { containing, matching } from './matchers.ts';
 
 let cli: CommandLine;
 beforeAll(async () => {
@@ -51,20 +52,17 @@ test('work that nobody does and what is dead are warned about', async () => {
   const { code, of } = await diagnose(['--no-addresses']);
   expect([code, of('outbox')]).toMatchObject([
     0,
-    [{ result: 'warn', message: expect.stringMatching(/^1 due, the oldest for 6\d s$/) }],
+    [{ result: 'warn', message: matching(/^1 due, the oldest for 6\d s$/) }],
   ]);
 });
 
 test('the policy of Redis is looked at, and a Redis that is away fails', async () => {
   const here = await diagnose(['--no-addresses', '--redis', requiredEnv('REDIS_URL')]);
   expect(here.of('redis').map(({ message }) => message)).toEqual(
-    expect.arrayContaining([expect.stringMatching(/^version \d/), expect.stringMatching(/^maxmemory-policy /)]),
+    expect.arrayContaining([matching(/^version \d/), matching(/^maxmemory-policy /)]),
   );
   const away = await diagnose(['--no-addresses', '--redis', 'redis://127.0.0.1:1']);
-  expect([away.code, away.of('redis')]).toMatchObject([
-    1,
-    [{ result: 'fail', message: expect.stringContaining('ECONNREFUSED') }],
-  ]);
+  expect([away.code, away.of('redis')]).toMatchObject([1, [{ result: 'fail', message: containing('ECONNREFUSED') }]]);
 });
 
 test('an address is reached, refused, or not public; nothing is sent to it', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { paid } from '../sender/fresh-outbox.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { freshCommandLine, parseLines, type CommandLine } from './command-line.ts';
+import { anyNumber, anyText, containing, matching } from './matchers.ts';
 
 let cli: CommandLine;
 beforeAll(async () => {
@@ -21,7 +22,7 @@ test('an endpoint is made with a generated secret that is shown once and never a
   expect(secret).toMatch(/^whsec_/);
   const [shown] = await cli.lines(['endpoints', 'show', 'shown-once']);
   expect(shown).toMatchObject({ id: 'shown-once', url: merchant.url, allowHttp: true });
-  expect(shown?.['secrets']).toEqual([{ id: expect.any(String), fingerprint: expect.stringMatching(/^[0-9a-f]{8}$/) }]);
+  expect(shown?.['secrets']).toEqual([{ id: anyText, fingerprint: matching(/^[0-9a-f]{8}$/) }]);
   for (const args of [['endpoints', 'show', 'shown-once'], ['endpoints', 'list'], ['audit']]) {
     for (const json of [[], ['--json']])
       expect((await cli.run([...args, ...json])).stdout).not.toContain(secret.slice(6));
@@ -39,7 +40,7 @@ test('changing one setting of an endpoint leaves the others, and its secret, as 
 
 test('a secret comes from stdin, and one that is none is refused without being repeated', async () => {
   const [rotated] = await cli.lines(['endpoints', 'rotate-secret', 'kept', '--overlap-hours', '1']);
-  expect(rotated).toEqual({ id: expect.any(String), secret: expect.stringMatching(/^whsec_/) });
+  expect(rotated).toEqual({ id: anyText, secret: matching(/^whsec_/) });
   const refused = await cli.run(['endpoints', 'rotate-secret', 'kept', '--secret-stdin'], { input: 'whsec_hunter2!!' });
   expect(refused.code).toBe(1);
   expect(refused.stderr).not.toContain('hunter2');
@@ -50,19 +51,19 @@ test('what is sent, listed and shown has one shape for programs', async () => {
   await cli.outbox.putEndpoint({ id: 'shapes' });
   const args = ['send', 'shapes', '--type', 'payment.success', '--biz-id', 'SHAPE1', '--subject', 'ORDER7'];
   const [sent] = await cli.lines([...args, '--data', '{"amount":"100.00"}']);
-  expect(sent).toEqual({ id: expect.stringMatching(/^ntf_/), created: true, state: 'pending' });
+  expect(sent).toEqual({ id: matching(/^ntf_/), created: true, state: 'pending' });
   const [again] = await cli.lines([...args, '--data-file', '-'], { input: '{"amount":"100.00"}' });
   expect(again).toEqual({ ...sent, created: false });
   const summary = {
     ...{ id: sent?.['id'], source: 'acme-pay', endpoint: 'shapes', type: 'payment.success', bizId: 'SHAPE1' },
     ...{ subject: 'ORDER7', state: 'pending', reason: null, isClaimed: false, round: 1, attempts: 0, lostClaims: 0 },
-    ...{ dueAt: expect.any(String), createdAt: expect.any(String), settledAt: null },
+    ...{ dueAt: anyText, createdAt: anyText, settledAt: null },
   };
   expect(await cli.lines(['list', '--endpoint', 'shapes'])).toEqual([summary]);
-  const details = { ...summary, url: null, policy: null, maxAttempts: null, contentType: expect.any(String) };
+  const details = { ...summary, url: null, policy: null, maxAttempts: null, contentType: anyText };
   for (const wanted of [sent?.['id'] as string, 'SHAPE1', 'ORDER7']) {
     expect(await cli.lines(['show', wanted])).toEqual([
-      { ...details, body: { text: expect.stringContaining('"bizId":"SHAPE1"') }, attemptLog: [] },
+      { ...details, body: { text: containing('"bizId":"SHAPE1"') }, attemptLog: [] },
     ]);
   }
 });
@@ -81,7 +82,7 @@ test('a conflicting body, a number that would lose digits and data that is no JS
 test('a dry run of send shows the body and writes nothing (R208)', async () => {
   const args = ['send', 'shapes', '--type', 'payment.success', '--biz-id', 'DRY1', '--dry-run'];
   expect(await cli.lines(args)).toEqual([
-    { dryRun: true, bodyBytes: expect.any(Number), body: { text: expect.stringContaining('"bizId":"DRY1"') } },
+    { dryRun: true, bodyBytes: anyNumber, body: { text: containing('"bizId":"DRY1"') } },
   ]);
   expect(await cli.lines(['list', '--biz-id', 'DRY1'])).toEqual([]);
 });
@@ -123,9 +124,7 @@ test('an endpoint is held, resumed, tested and removed', async () => {
   ]);
   expect(await cli.lines(['endpoints', 'show', 'held'])).toMatchObject([{ heldBecause: 'maintenance' }]);
   expect(await cli.lines(['endpoints', 'resume', 'held'])).toEqual([{ id: 'held', action: 'resume' }]);
-  expect(await cli.lines(['endpoints', 'test', 'held'])).toEqual([
-    { id: expect.stringMatching(/^ntf_/), endpoint: 'held' },
-  ]);
+  expect(await cli.lines(['endpoints', 'test', 'held'])).toEqual([{ id: matching(/^ntf_/), endpoint: 'held' }]);
   expect((await cli.run(['endpoints', 'remove', 'held'])).code).toBe(1);
   expect(await cli.lines(['endpoints', 'remove', 'held', '--yes'])).toEqual([{ id: 'held', action: 'remove' }]);
   expect((await cli.run(['endpoints', 'show', 'held'])).code).toBe(1);
@@ -134,8 +133,8 @@ test('an endpoint is held, resumed, tested and removed', async () => {
 test('stats, prune and migrate say what they did', async () => {
   expect(await cli.lines(['stats'])).toEqual([
     {
-      ...{ due: expect.any(Number), inFlight: 0, dead: 0, diedSince: 0, heldEndpoints: 0, parkedEndpoints: 0 },
-      oldestDueMs: expect.any(Number),
+      ...{ due: anyNumber, inFlight: 0, dead: 0, diedSince: 0, heldEndpoints: 0, parkedEndpoints: 0 },
+      oldestDueMs: anyNumber,
     },
   ]);
   expect(await cli.lines(['prune'])).toEqual([{ notifications: 0, attempts: 0, keys: 0 }]);

@@ -48,7 +48,7 @@ async function find(sender: Sender, wanted: string): Promise<NotificationDetails
 }
 
 /** Business ids may begin with `ntf_` too, but do not go on like that. */
-export function isNotificationId(text: string): boolean {
+function isNotificationId(text: string): boolean {
   return /^ntf_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 

@@ -9,7 +9,8 @@ export async function checkRedis(url: string): Promise<Finding[]> {
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  redis.on('error', () => undefined); // the command says it
+  let reason: unknown; // what the command says is only that the connection is closed
+  redis.on('error', (error) => (reason = error));
   try {
     await redis.connect();
     const info = await redis.info('server');
@@ -17,7 +18,7 @@ export async function checkRedis(url: string): Promise<Finding[]> {
     return [versionFinding(version), ...(await policyFindings(redis))];
   } catch (error) {
     const next = 'Check REDIS_URL, the password and the network.';
-    return [{ check: 'redis', result: 'fail', message: `cannot be asked: ${describeError(error)}`, next }];
+    return [{ check: 'redis', result: 'fail', message: `cannot be asked: ${describeError(reason ?? error)}`, next }];
   } finally {
     redis.disconnect();
   }

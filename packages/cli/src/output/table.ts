@@ -29,7 +29,7 @@ export function renderFacts(terminal: Terminal, facts: readonly (readonly [name:
   return facts.map(([name, value]) => `${terminal.colours.dim(name.padEnd(width))}  ${cellText(value)}`).join('\n');
 }
 
-export function cellText(value: Cell): string {
+function cellText(value: Cell): string {
   if (value === null || value === undefined || value === '') return '-';
   if (value instanceof Date) return value.toISOString();
   return printable(String(value));

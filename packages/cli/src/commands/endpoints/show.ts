@@ -23,7 +23,7 @@ export const showEndpoint = addCommand<Options>({
 });
 
 /** @throws {@link UsageError} if there is none. */
-export async function existingEndpoint(sender: Sender, id: string): Promise<Endpoint> {
+async function existingEndpoint(sender: Sender, id: string): Promise<Endpoint> {
   const endpoint = await sender.endpoints.get(id);
   if (endpoint !== undefined) return endpoint;
   throw new UsageError({
