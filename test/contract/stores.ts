@@ -36,7 +36,7 @@ export const storeKinds: readonly StoreKind[] = [
   { name: 'postgresInbox', open: openInbox },
 ];
 
-export const day = 24 * 60 * 60 * 1000;
+const day = 24 * 60 * 60 * 1000;
 export const leaseMs = 30_000;
 
 /** A claim request with all its fields, of which a test names those it is about. */
