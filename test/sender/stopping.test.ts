@@ -35,7 +35,7 @@ describe.each(databases)('a worker on $name', ({ open }) => {
     const worker = outbox.sender.startWorker(quick);
     await endpoint.received(1);
 
-    const stopped = worker.stop({ graceMs: 30_000 });
+    const stopped = worker.stop({ graceMs: Number.POSITIVE_INFINITY }); // R131: no timer is that long
     letGo();
 
     expect(await stopped).toMatchObject({ claimed: 1, delivered: 1, lost: 0 });

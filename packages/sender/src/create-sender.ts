@@ -11,6 +11,7 @@ import {
   type Endpoint,
   type EndpointInput,
 } from './outbox/endpoints.js';
+import { columnsOf } from './outbox/endpoint-columns.js';
 import { SchemaMissingError } from './outbox/errors.js';
 import { createFingerprinter } from './outbox/fingerprint.js';
 import { migrate, printMigrations, type MigrateOptions } from './outbox/migrate.js';
@@ -112,6 +113,7 @@ export function createSender(options: SenderOptions): Sender {
     nowMs: () => systemClock().getTime(),
     onWritten: nudge,
   };
+  columnsOf(endpoints, { id: 'any', ...checked.endpointDefaults }); // what every endpoint gets must work
   const partsFor = (given: WorkerOptions = {}): WorkerParts => {
     const workerOptions = resolveWorkerOptions(given);
     return {

@@ -2,14 +2,21 @@ import { checkEnvelopeMember } from '@bestnotify/protocol';
 import type { TypeOptions } from './enqueue/notify.js';
 import { ConfigurationError } from './errors.js';
 import type { EndpointInput } from './outbox/endpoints.js';
-import type { Retention } from './outbox/operations/retention.js';
+import { checkWhole } from './options.js';
+import { checkRetention, type Retention } from './outbox/operations/retention.js';
 import type { DatabaseOption } from './outbox/open-database.js';
 import { isPostgresUrl, type PostgresOptions } from './outbox/open-postgres.js';
 import type { SecretStorageOptions } from './outbox/vault.js';
 import { defaultSchema, quoteSchema } from './outbox/schema-name.js';
-import { checkOwnPolicies, defaultPolicyName, resolvePolicy, type PolicyRule } from './rules/policies.js';
+import {
+  checkOwnPolicies,
+  defaultPolicyName,
+  maxAttemptsLimit,
+  resolvePolicy,
+  type PolicyRule,
+} from './rules/policies.js';
 import { defaultPorts, type UrlRules } from './rules/urls.js';
-import type { AckFunction } from './worker/judge-response.js';
+import { isAckRule, type AckFunction } from './worker/judge-response.js';
 
 /** How a sender is set up. */
 export interface SenderOptions {
@@ -90,11 +97,57 @@ export function checkSenderOptions(options: SenderOptions): Required<Omit<Sender
       fix: "Give database as 'postgres://…', or keep 'poll'.",
     });
   }
-  for (const [type, given] of Object.entries(types)) {
-    if (given.policy !== undefined) resolvePolicy(given.policy, policies, `types.${type}.policy`);
-  }
+  checkTypes(types, policies);
+  checkAcks(acks);
+  checkPorts(allowedPorts);
+  checkPostgres(postgres);
+  if (retention !== false) checkRetention(retention, 'retention.');
   return {
     ...{ source, schema, policy, policies, wakeUp, types, acks, endpointDefaults },
     ...{ allowPrivateNetwork, denyNetwork, allowedPorts, postgres, secretStorage, retention },
   };
+}
+
+function checkTypes(
+  types: Readonly<Record<string, TypeOptions>>,
+  policies: Readonly<Record<string, PolicyRule>>,
+): void {
+  for (const [type, { policy, maxAttempts, lane }] of Object.entries(types)) {
+    const option = `types.${type}`;
+    if (policy !== undefined) resolvePolicy(policy, policies, `${option}.policy`);
+    if (maxAttempts !== undefined) checkWhole(`${option}.maxAttempts`, maxAttempts, 1, maxAttemptsLimit);
+    if (lane !== undefined && !['urgent', 'normal'].includes(lane)) {
+      throw new ConfigurationError({
+        option: `${option}.lane`,
+        problem: `must be 'urgent' or 'normal' (got ${JSON.stringify(lane)})`,
+      });
+    }
+  }
+}
+
+function checkAcks(acks: Readonly<Record<string, AckFunction>>): void {
+  for (const [name, rule] of Object.entries(acks)) {
+    const option = `acks.${name}`;
+    if (isAckRule(name)) {
+      throw new ConfigurationError({
+        option,
+        problem: 'has the name of a rule that everybody knows',
+        fix: 'Choose another name.',
+      });
+    }
+    if (typeof rule !== 'function') throw new ConfigurationError({ option, problem: 'must be a function' });
+  }
+}
+
+function checkPorts(ports: NonNullable<UrlRules['allowedPorts']>): void {
+  for (const [index, port] of ports.entries()) {
+    const [from, to] = typeof port === 'number' ? [port, port] : port;
+    checkWhole(`allowedPorts[${index}]`, from, 1, 65_535);
+    checkWhole(`allowedPorts[${index}]`, to, from, 65_535);
+  }
+}
+
+function checkPostgres({ maxConnections, queryTimeoutMs }: PostgresOptions): void {
+  if (maxConnections !== undefined) checkWhole('postgres.maxConnections', maxConnections, 1, 1_000);
+  if (queryTimeoutMs !== undefined) checkWhole('postgres.queryTimeoutMs', queryTimeoutMs, 10, 3_600_000);
 }

@@ -18,6 +18,8 @@ export interface Worker {
 }
 
 const defaultGraceMs = 15_000;
+/** A timer for longer than 2³¹−1 ms would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
 const schemaCheckEveryMs = 60_000;
 /** Completions that come together are refilled together. */
 const refillAfterMs = 2;
@@ -39,7 +41,7 @@ export function startWorker(parts: WorkerParts): Worker {
       isStopping = true;
       pipeline.returnWaiting();
       sleeper.wakeAfter(0);
-      const timer = setTimeout(() => pipeline.abort(), graceMs);
+      const timer = setTimeout(() => pipeline.abort(), Math.min(graceMs, longestTimerMs));
       stopped ??= (async () => {
         await running;
         pipeline.returnWaiting();

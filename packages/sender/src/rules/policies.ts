@@ -8,7 +8,7 @@ const hour = 60 * minute;
 const longestGiveUpAgeMs = 6 * 24 * hour;
 /** Attempts take time themselves: without a floor, a policy with gaps of a second would end by age after its first timeout. */
 const shortestDefaultGiveUpAgeMs = hour;
-const maxAttemptsLimit = 1000;
+export const maxAttemptsLimit = 1000;
 
 /** A retry policy as a list: the gaps after an immediate first attempt. */
 export interface GapsRule {

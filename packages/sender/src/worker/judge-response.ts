@@ -124,7 +124,8 @@ function ignoreRejection(answer: unknown): void {
   }
 }
 
-function isAckRule(ack: string): ack is AckRule {
+/** True for the rules of the protocol, which need no function of the platform's. */
+export function isAckRule(ack: string): ack is AckRule {
   return ack === 'success' || ack === 'status' || ack === 'json-code';
 }
 

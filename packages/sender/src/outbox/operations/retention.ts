@@ -35,6 +35,14 @@ export interface PruneOptions extends Retention {
   signal?: AbortSignal;
 }
 
+/** @throws ConfigurationError naming the first member that is no number of days. */
+export function checkRetention(retention: Retention, prefix = ''): void {
+  for (const member of ['settledDays', 'deadDays', 'attemptsDays', 'keysDays'] as const) {
+    const days = retention[member];
+    if (days !== undefined) checkWhole(`${prefix}${member}`, days, 0, 100_000);
+  }
+}
+
 /** What was removed. */
 export interface Pruned {
   notifications: number;
@@ -47,9 +55,7 @@ export async function prune(context: OperationContext, options: PruneOptions = {
   const retention = { ...retentionDefaults, ...options };
   const { batchSize = 1_000, pauseMs = 50 } = options;
   checkWhole('batchSize', batchSize, 1, 100_000);
-  for (const member of ['settledDays', 'deadDays', 'attemptsDays', 'keysDays'] as const) {
-    checkWhole(member, retention[member], 0, 100_000);
-  }
+  checkRetention(retention);
   const removed: Pruned = { notifications: 0, attempts: 0, keys: 0 };
   const steps: [keyof Pruned, (position: string) => Promise<Step>][] = [
     ['notifications', (position) => pruneNotifications(context, { ...retention, batchSize, position })],
