@@ -22,11 +22,10 @@ export interface TimedBatch extends ClaimedBatch {
   sentAtMs: number;
 }
 
-/** The lanes in the order they are asked, and the share of the free slots that each may take: normal keeps a tenth. */
-const lanes = [
-  { lane: 0, share: 0.9 },
-  { lane: 1, share: 1 },
-] as const;
+/** Urgent is asked first, but normal keeps a tenth of the free slots, or every tenth slot where fewer are free at a time. */
+const urgent = 0;
+const normal = 1;
+const normalEvery = 10;
 
 const lookForLimitedEveryMs = 5_000;
 
@@ -36,6 +35,9 @@ export class ClaimRounds {
   readonly #cursors = new Map<number, string>();
   #hasLimited = false;
   #lookedForLimitedAtMs = -Infinity;
+  #wasLimitedFirst = false;
+  /** Urgent rows claimed since normal last had room. */
+  #urgentInARow = 0;
 
   constructor(parts: ClaimParts) {
     this.#parts = parts;
@@ -47,18 +49,31 @@ export class ClaimRounds {
     inFlight: ReadonlyMap<string, number>,
     take: (batch: TimedBatch) => Promise<void>,
   ): Promise<number> {
-    const hasLimited = await this.#lookForLimited();
-    let claimed = 0;
-    for (const { lane, share } of lanes) {
-      const most = Math.min(Math.ceil(limit * share), limit - claimed);
-      for (const claim of hasLimited ? [claimLimited, claimBatch] : [claimBatch]) {
-        if (most <= 0) continue;
-        const batch = await this.#claim(claim, { lane, limit: most, inFlight });
+    const claims = await this.#claims();
+    const from = async (lane: number, most: number) => {
+      let claimed = 0;
+      for (const claim of claims) {
+        if (claimed >= most) break;
+        const batch = await this.#claim(claim, { lane, limit: most - claimed, inFlight });
         if (batch.notifications.length > 0) await take(batch);
         claimed += batch.notifications.length;
       }
-    }
+      return claimed;
+    };
+    const isNormalsTurn = this.#urgentInARow >= normalEvery - 1;
+    const kept = Math.max(Math.floor(limit / normalEvery), isNormalsTurn ? 1 : 0);
+    let claimed = await from(urgent, limit - kept);
+    this.#urgentInARow = claimed < limit ? 0 : this.#urgentInARow + claimed;
+    claimed += await from(normal, limit - claimed);
+    if (claimed === 0 && kept === limit) claimed = await from(urgent, limit); // its turn, and nothing to take it
     return claimed;
+  }
+
+  /** Both kinds of endpoints share the room; which is asked first alternates, so that neither can take all of it for ever. */
+  async #claims(): Promise<readonly (typeof claimBatch | typeof claimLimited)[]> {
+    if (!(await this.#lookForLimited())) return [claimBatch];
+    this.#wasLimitedFirst = !this.#wasLimitedFirst;
+    return this.#wasLimitedFirst ? [claimLimited, claimBatch] : [claimBatch, claimLimited];
   }
 
   async #claim(

@@ -25,16 +25,25 @@ export async function claimLimited(database: Database, request: ClaimRequest): P
   for (const endpointKey of await dueEndpoints(database, request)) {
     const left = request.limit - total.notifications.length;
     if (left <= 0) break;
-    const batch = await database.transaction(async (tx) =>
-      (await lockHealth(tx, request.schema, endpointKey))
-        ? runClaim(tx, { ...request, limit: left, cursor: endpointKey }, 'one-limited')
-        : undefined,
-    );
-    if (batch === undefined) continue; // another worker is claiming for it right now
+    let batch: ClaimedBatch | undefined;
+    try {
+      batch = await claimOne(database, { ...request, limit: left, cursor: endpointKey });
+    } catch (error) {
+      if (total.notifications.length === 0) throw error;
+      break; // what is claimed already must be sent: thrown away it would wait for its lease, as if its worker had died
+    }
+    if (batch === undefined) continue;
     total.notifications.push(...batch.notifications);
     total.claimedAtMs = Math.max(total.claimedAtMs, batch.claimedAtMs);
   }
   return total;
+}
+
+/** @returns undefined if another worker is claiming for this endpoint right now. */
+function claimOne(database: Database, request: ClaimRequest): Promise<ClaimedBatch | undefined> {
+  return database.transaction(async (tx) =>
+    (await lockHealth(tx, request.schema, request.cursor)) ? runClaim(tx, request, 'one-limited') : undefined,
+  );
 }
 
 async function dueEndpoints(database: Queryable, { schema, lane, limit }: ClaimRequest): Promise<string[]> {
