@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { createHooks } from '../../packages/sender/src/hooks.ts';
+import { startMaintenance } from '../../packages/sender/src/maintenance.ts';
+import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
 import { awaitUntil } from '../fixtures/await-until.ts';
 import { databases } from '../fixtures/databases.ts';
 import { hang, scriptedEndpoint, type ReplyFunction } from '../fixtures/scripted-endpoint.ts';
@@ -143,4 +146,34 @@ describe.each(databases)('a worker on $name', ({ open }) => {
     for (const item of items) expect(item).toMatchObject({ state: 'pending', attempts: 0, isClaimed: false });
     expect(await outbox.sender.runOnce({ signal: controller.signal })).toMatchObject({ claimed: 0 });
   });
+});
+
+test('upkeep that is stopped while it works does not sleep once more before it ends', async () => {
+  await using outbox = await freshOutbox(databases[0]!.open);
+  const database = openDatabase(outbox.database, {});
+  let letGo: () => void = () => undefined;
+  let stopUpkeep: () => Promise<void> = () => Promise.resolve();
+  const gone = new Promise<void>((resolve) => (letGo = resolve));
+  const asked = new Promise<void>((resolve) => {
+    const rolls = [-0.5]; // no first rest, and a long one after it
+    stopUpkeep = startMaintenance({
+      ...{ schema: outbox.schema, source: 'acme-pay', hooks: createHooks(), defaultPolicy: 'alipay', retention: false },
+      random: () => rolls.shift() ?? 1,
+      database: {
+        ...database,
+        query: async (text, parameters) => {
+          resolve();
+          await gone;
+          return database.query(text, parameters);
+        },
+      },
+    });
+  });
+  await asked;
+
+  const stopped = stopUpkeep();
+  letGo();
+
+  await stopped;
+  await database.close();
 });

@@ -80,6 +80,10 @@ async function every(
 /** @returns false if the sleep was ended. */
 function slept(ms: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve(false); // while the work was under way: the event has been
+      return;
+    }
     const end = () => {
       clearTimeout(timer);
       signal.removeEventListener('abort', end);
