@@ -51,6 +51,5 @@ function pagePolicy(nonce: string): string {
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
   ].join('; ');
 }

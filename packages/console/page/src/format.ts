@@ -18,7 +18,8 @@ export function formatDuration(ms: number, { units: u }: Texts): string {
 export function formatDistance(at: string, nowMs: number, t: Texts): string {
   const ms = new Date(at).getTime() - nowMs;
   if (Math.abs(ms) < 1000) return t.common.now;
-  const text = formatDuration(Math.max(1000, Math.floor(Math.abs(ms) / 1000) * 1000), t);
+  const seconds = Math.floor(Math.abs(ms) / 1000);
+  const text = seconds < 60 ? `${seconds} ${t.units.s}` : formatDuration(seconds * 1000, t);
   return ms < 0 ? t.common.ago(text) : t.common.in(text);
 }
 

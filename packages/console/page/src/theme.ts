@@ -25,7 +25,14 @@ export const theme = createTheme({
   fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '16px', xl: '19px' },
   components: {
     // The library's scroll lock makes a style element of its own, which the content security policy does not know.
-    Modal: { defaultProps: { lockScroll: false, centered: true, transitionProps: { duration: 120 } } },
+    Modal: {
+      defaultProps: {
+        lockScroll: false,
+        centered: true,
+        transitionProps: { duration: 120 },
+        attributes: { header: { role: 'none' } }, // else it counts as a second banner of the page
+      },
+    },
     Button: { defaultProps: { size: 'xs' } },
     TextInput: { defaultProps: { size: 'xs' } },
     NativeSelect: { defaultProps: { size: 'xs' } },
@@ -33,6 +40,8 @@ export const theme = createTheme({
     Textarea: { defaultProps: { size: 'xs' } },
     Checkbox: { defaultProps: { size: 'xs' } },
     SegmentedControl: { defaultProps: { size: 'xs' } },
-    Tooltip: { defaultProps: { openDelay: 300, events: { hover: true, focus: true, touch: false } } },
+    Tooltip: {
+      defaultProps: { withinPortal: false, openDelay: 300, events: { hover: true, focus: true, touch: false } },
+    },
   },
 });

@@ -1,9 +1,9 @@
 import { Button, Group, Modal, Stack, Text, TextInput, Textarea } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { ApiRefusal, post } from '../api-client.ts';
 import { useTexts } from '../texts/use-texts.tsx';
+import { useToast } from './use-toast.ts';
 
 export interface Action<Result> {
   title: string;
@@ -40,11 +40,12 @@ export function ActionDialog<Result>({ action, onClose }: { action: Action<Resul
 function Form<Result>({ action, onClose }: { action: Action<Result>; onClose: () => void }) {
   const { t } = useTexts();
   const client = useQueryClient();
+  const toast = useToast();
   const [note, setNote] = useState('');
   const { mutate, isPending, error } = useMutation({
     mutationFn: () => post<Result>(action.path, { ...action.body, ...(note.trim() !== '' && { note: note.trim() }) }),
     onSuccess: (result) => {
-      if (action.done !== undefined) notifications.show({ message: action.done, color: 'pine' });
+      if (action.done !== undefined) toast(action.done);
       onClose();
       action.onDone?.(result);
     },

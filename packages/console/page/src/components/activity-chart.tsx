@@ -129,7 +129,7 @@ function Chart(props: {
           <caption>{`${title} (${t.overview.chartTable})`}</caption>
           <thead>
             <tr>
-              {['', t.overview.deliveredSeries, t.overview.failedSeries, 'p50', 'p95'].map((name) => (
+              {[t.audit.when, t.overview.deliveredSeries, t.overview.failedSeries, 'p50', 'p95'].map((name) => (
                 <th key={name} scope="col">
                   {name}
                 </th>

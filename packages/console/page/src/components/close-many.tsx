@@ -1,21 +1,22 @@
 import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiRefusal, post } from '../api-client.ts';
 import { useTexts } from '../texts/use-texts.tsx';
 import { RefusalText } from './action-dialog.tsx';
+import { useToast } from './use-toast.ts';
 
 /** Closes the chosen dead letters with one note. One that has changed meanwhile is left alone and counted. */
 export function CloseMany({ isOpen, ids, onClose }: { isOpen: boolean; ids: readonly string[]; onClose: () => void }) {
   const { t } = useTexts();
   const client = useQueryClient();
+  const toast = useToast();
   const [note, setNote] = useState('');
   const { mutate, isPending, error } = useMutation({
     mutationFn: () => closeEach(ids, note.trim()),
     onSuccess: ({ closed, changed }) => {
       const messages = [t.dead.closedDone(closed), ...(changed > 0 ? [t.dead.someFailed(changed)] : [])];
-      notifications.show({ message: messages.join(' '), color: 'pine' });
+      toast(messages.join(' '));
       setNote('');
       onClose();
     },

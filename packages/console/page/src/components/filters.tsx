@@ -3,6 +3,7 @@ import { useDebouncedCallback } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
 import { usePlace, useQueryChange } from '../location.ts';
 import { useTexts } from '../texts/use-texts.tsx';
+import { focusIfWanted } from '../search-focus.ts';
 import { Icon } from './icon.tsx';
 
 const states = ['pending', 'delivered', 'dead', 'cancelled', 'closed'] as const;
@@ -86,6 +87,7 @@ export function Filters({ isSearchable, hasState }: { isSearchable: boolean; has
         ))}
       {isFiltered && (
         <Button
+          className="clear"
           variant="subtle"
           onClick={() => change(Object.fromEntries(Object.keys(query).map((name) => [name, undefined])))}
         >
@@ -135,6 +137,9 @@ function Typed({
   const given = query[name] ?? '';
   const [text, setText] = useState(given);
   useEffect(() => setText(given), [given]);
+  useEffect(() => {
+    if (isSearch) focusIfWanted();
+  }, [isSearch]);
   const commit = useDebouncedCallback((value: string) => change({ [name]: value.trim() }), 300);
   return (
     <TextInput

@@ -74,7 +74,7 @@ export function NotificationTable({
               <bdi>{item.type}</bdi>
             </Table.Td>
             <Table.Td className="reason-cell">
-              <Reason reason={item.reason} />
+              <Reason reason={item.reason} isBrief={item.state !== 'dead'} />
             </Table.Td>
             <Table.Td className="number" data-label={t.notifications.attempts}>
               {item.attempts}

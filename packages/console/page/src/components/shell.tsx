@@ -18,6 +18,7 @@ import { goTo, hrefOf, usePlace } from '../location.ts';
 import { languages, useTexts } from '../texts/use-texts.tsx';
 import { useLive } from '../use-live.tsx';
 import { useSession } from '../use-session.tsx';
+import { focusSearch } from '../search-focus.ts';
 import { moveRow, useShortcuts } from '../use-shortcuts.ts';
 import { Icon, type IconName } from './icon.tsx';
 
@@ -53,16 +54,13 @@ export function Shell({ children }: { children: ReactNode }) {
     useMemo(
       () => ({
         ...Object.fromEntries(pages.map((each) => [`g ${each.key}`, () => goTo([each.path])])),
-        '/': () => {
-          if (page !== 'notifications' || path.length > 1) goTo(['notifications']);
-          setTimeout(() => document.querySelector<HTMLInputElement>('[data-search]')?.focus(), 50);
-        },
+        '/': focusSearch,
         j: () => moveRow(1),
         k: () => moveRow(-1),
         l: () => setLive(!isLive),
         '?': () => help.open(),
       }),
-      [page, path.length, isLive],
+      [isLive],
     ),
   );
 

@@ -88,14 +88,14 @@ export function CopyAll({ text }: { text: string }) {
 }
 
 /** The word for a reason, and under it what it means. Anything unknown is shown as it came, as text. */
-export function Reason({ reason }: { reason: string | null }) {
+export function Reason({ reason, isBrief = false }: { reason: string | null; isBrief?: boolean }) {
   const { t } = useTexts();
   if (reason === null) return <>–</>;
   const meaning = Object.hasOwn(t.reasons, reason) ? t.reasons[reason] : undefined;
   return (
-    <span>
+    <span title={isBrief ? meaning : undefined}>
       <code className="reason">{reason}</code>
-      {meaning !== undefined && <span className="meaning"> {meaning}</span>}
+      {meaning !== undefined && !isBrief && <span className="meaning"> {meaning}</span>}
     </span>
   );
 }

@@ -78,9 +78,11 @@ function Attempt({ details, attempt, number }: { details: DetailsShape; attempt:
           </p>
         )}
         <Reply {...{ details, attempt, number }} />
-        <p className="meaning mono url">
-          <bdi>{attempt.url}</bdi>
-        </p>
+        {attempt.url !== details.url && (
+          <p className="meaning mono url">
+            <bdi>{attempt.url}</bdi>
+          </p>
+        )}
       </div>
     </li>
   );

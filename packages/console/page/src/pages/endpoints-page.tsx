@@ -1,4 +1,4 @@
-import { Anchor, Button, Center, Skeleton, Table, TextInput } from '@mantine/core';
+import { Anchor, Button, Center, Skeleton, Table, TextInput, VisuallyHidden } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { EndpointShape, PageShape } from '../../../src/shapes.js';
@@ -115,7 +115,9 @@ function EndpointTable({ items }: { items: readonly EndpointShape[] }) {
           <Table.Th className="number">{t.endpoints.latency}</Table.Th>
           <Table.Th>{t.endpoints.lastAttempt}</Table.Th>
           <Table.Th>{t.endpoints.secrets}</Table.Th>
-          <Table.Th aria-label={t.endpoints.title} w={36} />
+          <Table.Th w={36}>
+            <VisuallyHidden>{t.endpoints.actionsColumn}</VisuallyHidden>
+          </Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -149,7 +151,7 @@ function EndpointTable({ items }: { items: readonly EndpointShape[] }) {
                 {formatShare(endpoint.acknowledged, endpoint.attempts)}
               </span>
             </Table.Td>
-            <Table.Td className="number" data-label={t.endpoints.latency}>
+            <Table.Td className="number tight" data-label={t.endpoints.latency}>
               {endpoint.p50Ms === null || endpoint.p95Ms === null
                 ? '–'
                 : `${formatDuration(endpoint.p50Ms, t)} / ${formatDuration(endpoint.p95Ms, t)}`}
@@ -157,7 +159,7 @@ function EndpointTable({ items }: { items: readonly EndpointShape[] }) {
             <Table.Td data-label={t.endpoints.lastAttempt}>
               <When at={endpoint.lastAttemptAt} />
             </Table.Td>
-            <Table.Td data-label={t.endpoints.secrets}>
+            <Table.Td className="tight" data-label={t.endpoints.secrets}>
               {endpoint.secrets.map((secret) => (
                 <code key={secret.id} className="reason" title={secret.id}>
                   {secret.fingerprint}
