@@ -157,6 +157,22 @@ test("statements on a database of the platform's own fail in time when its conne
   await client.end({ timeout: 0 });
 });
 
+test('a sender is closed in time although a statement will never be answered (R166)', async () => {
+  await using outbox = await freshOutbox(open);
+  await using proxy = await proxyTo(requiredEnv('DATABASE_URL'));
+  await outbox.putEndpoint({ id: 'merchant-42' });
+  const sender = outbox.another({ database: proxy.url, postgres: { maxConnections: 1 } });
+  await sender.notify(event);
+  proxy.silenceOpen();
+  const unanswered = expect(sender.notify({ ...event, bizId: 'PAY2' })).rejects.toThrow();
+
+  const startedAtMs = performance.now();
+  await sender.close();
+
+  expect(performance.now() - startedAtMs).toBeLessThan(8_000);
+  await unanswered;
+});
+
 test('a server that is read-only for a while, as after a failover, is waited for (R154)', async () => {
   await using outbox = await freshOutbox(open);
   await using endpoint = await scriptedEndpoint(200);
