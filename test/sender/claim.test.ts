@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
+import { sweepOverAge } from '../../packages/sender/src/outbox/sweep.ts';
 import { databases } from '../fixtures/databases.ts';
 import { claimingOutbox, countByEndpoint, settlementFor } from './claims.ts';
 import { paid } from './fresh-outbox.ts';
@@ -209,6 +211,26 @@ describe.each(databases)('a claim on $name', ({ name, open }) => {
     const [row] = await outbox.query<{ claimed: number }>('select count(claim_token)::int as claimed from outbox');
     expect(row?.claimed).toBe(numbers.length);
     if (name === 'PostgreSQL') expect(numbers.length).toBeGreaterThan(100); // skipping what others hold finds something
+  });
+
+  test('that ran out is remembered by a cancel and by the sweep: its request may have arrived', async () => {
+    await using outbox = await claimingOutbox(open);
+    await outbox.seed({ cancelled: 1, swept: 1 });
+    await outbox.claim();
+    await outbox.age({ byMs: 31 * 24 * 3_600_000 });
+    const { items } = await outbox.sender.operations.list();
+    const idOf = (endpoint: string) => items.find((item) => item.endpoint === endpoint)?.id ?? '';
+
+    await outbox.sender.operations.cancel(idOf('cancelled'));
+    await outbox.query('update endpoint_health set parked_until = now()');
+    const database = openDatabase(outbox.database, {});
+    const { swept } = await sweepOverAge(database, { schema: outbox.schema, defaultPolicy: 'alipay', after: '0' });
+    await database.close();
+
+    expect(swept).toHaveLength(1);
+    for (const id of ['cancelled', 'swept'].map(idOf)) {
+      await expect(outbox.sender.operations.resend(id)).rejects.toMatchObject({ code: 'SENDER_DUPLICATE_EFFECT' });
+    }
   });
 
   test('reclaims ten thousand expired leases in bounded batches, all of them', async () => {

@@ -163,6 +163,44 @@ describe.each(databases)('a notification on $name', ({ open }) => {
     expect(await outbox.show()).toMatchObject({ state: 'dead', reason: 'never-attempted', attempts: 0 });
   });
 
+  test('whose endpoint was held for weeks is not over: the time of the hold does not count (R181)', async () => {
+    await using endpoint = await scriptedEndpoint(200);
+    await using outbox = await opened(endpoint.url);
+    const { operations } = outbox.sender;
+    await operations.holdEndpoint('merchant-42');
+    await outbox.age({ byMs: 40 * day });
+    await operations.resumeEndpoint('merchant-42');
+    const [secret] = await outbox.query<{ secret: string }>('select secret from endpoint_secret');
+    await outbox.query(`update endpoint_secret set secret = 'whsec_!!!!'`);
+    await outbox.query('update endpoint set updated_at = now()');
+
+    await outbox.sender.runOnce();
+    expect(await outbox.show()).toMatchObject({ state: 'pending', attempts: 0 });
+
+    await outbox.query('update endpoint_secret set secret = $1', [secret?.secret]);
+    await outbox.age({ byMs: 60_000 });
+    await outbox.sender.runOnce();
+    expect(await outbox.show()).toMatchObject({ state: 'delivered', attempts: 1 });
+  });
+
+  test('whose endpoint was held before it was enqueued has its 30 days, and no more', async () => {
+    await using endpoint = await scriptedEndpoint(200);
+    await using outbox = await opened(endpoint.url);
+    const { operations } = outbox.sender;
+    await operations.holdEndpoint('merchant-42');
+    await outbox.age({ byMs: 40 * day });
+    const { id } = await outbox.show();
+    await operations.cancel(id);
+    await operations.resend(id);
+    await operations.resumeEndpoint('merchant-42');
+    await outbox.query(`update endpoint_secret set secret = 'whsec_!!!!'`);
+
+    await outbox.age({ byMs: 30.1 * day });
+    await outbox.sender.runOnce();
+
+    expect(await outbox.show()).toMatchObject({ state: 'dead', reason: 'never-attempted' });
+  });
+
   test('that waited for weeks because no worker ran is still sent', async () => {
     await using endpoint = await scriptedEndpoint(200);
     await using outbox = await opened(endpoint.url);

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { scriptedEndpoint, type ScriptedReply } from '@bestnotify/sender/testing';
+import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
+import { sweepOverAge } from '../../packages/sender/src/outbox/sweep.ts';
 import { databases } from '../fixtures/databases.ts';
 import { freshOutbox, paid, type Outbox } from './fresh-outbox.ts';
 
@@ -215,8 +217,6 @@ describe.each(databases)('endpoint health on $name', ({ open }) => {
     await park(outbox, 'm');
     await enqueue(outbox, 'm', 1, 100);
     const sweep = async () => {
-      const { sweepOverAge } = await import('../../packages/sender/src/outbox/sweep.ts');
-      const { openDatabase } = await import('../../packages/sender/src/outbox/open-database.ts');
       const database = openDatabase(outbox.database, {});
       const { swept } = await sweepOverAge(database, { schema: outbox.schema, defaultPolicy: 'alipay', after: '0' });
       await database.close();
@@ -233,5 +233,20 @@ describe.each(databases)('endpoint health on $name', ({ open }) => {
 
     await outbox.query("update outbox set round_at = round_at - interval '31 days'");
     expect(await sweep()).toEqual(['never-attempted']);
+  });
+
+  test('the sweep ends nothing for the time that a parked endpoint was held (R181)', async () => {
+    await using outbox = await freshOutbox(open, once);
+    await using merchant = await scriptedEndpoint(500);
+    await outbox.putEndpoint({ id: 'm', url: merchant.url });
+    await park(outbox, 'm');
+    await enqueue(outbox, 'm', 1, 100);
+    await outbox.sender.operations.holdEndpoint('m');
+    await outbox.age({ byMs: 40 * 24 * 3_600_000 });
+    await outbox.sender.operations.resumeEndpoint('m');
+    const database = openDatabase(outbox.database, {});
+    const { swept } = await sweepOverAge(database, { schema: outbox.schema, defaultPolicy: 'alipay', after: '0' });
+    await database.close();
+    expect(swept).toEqual([]);
   });
 });

@@ -59,7 +59,9 @@ export function settlementOf(
     case 'dead':
       return { ...base, state: 2, delayMs: 0, reason: judgement.because };
     case 'uncharged':
-      return waiting(notification, base, outcome.kind === 'aborted' ? 0 : unchargedDelayMs(notification.waits));
+      // What we stopped ourselves is due again at once, whatever its age: its turn was taken from it.
+      if (outcome.kind === 'aborted') return { ...base, state: 0, delayMs: 0, reason: null };
+      return waiting(notification, base, unchargedDelayMs(notification.waits));
     case 'retry': {
       if (!isCharged) return waiting(notification, base, unchargedDelayMs(notification.waits));
       const schedule = scheduleNext({
@@ -81,7 +83,7 @@ export function settlementOf(
 
 type Base = Omit<Settlement, 'state' | 'delayMs' | 'reason'>;
 
-/** Nothing was charged: the row waits, but not for ever. What we stopped ourselves is due again at once. */
+/** Nothing was charged: the row waits, but not for ever. */
 function waiting(notification: ClaimedNotification, base: Base, delayMs: number): Settlement {
   return notification.attempts === 0 && notification.roundAgeMs > neverAttemptedAfterMs
     ? { ...base, state: 2, delayMs: 0, reason: 'never-attempted' }

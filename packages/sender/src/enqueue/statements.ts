@@ -1,3 +1,4 @@
+import { heldMs } from '../outbox/held-time.js';
 import { quoteSchema } from '../outbox/schema-name.js';
 
 /**
@@ -17,7 +18,7 @@ with input as materialized (
       hash text, digest text, uuid uuid, source text, endpoint text, type text, "bizId" text, subject text, url text,
       lane smallint, policy text, "maxAttempts" integer, "contentType" text, at integer, size integer)
 ), target as materialized (
-  select i.key_hash, e.key as endpoint_key
+  select i.key_hash, e.key as endpoint_key, ${heldMs} as held_ms
     from input i left join ${name}.endpoint e on e.source = i.source and e.id = i.endpoint
 ), kept as (
   insert into ${name}.notification_key (hash, id, digest)
@@ -32,8 +33,8 @@ with input as materialized (
   select k.number, i.uuid, i.source, i.endpoint, i.type, i."bizId", i.subject, i.url, i.policy, i."maxAttempts", i."contentType", i.body
     from kept k join input i on i.key_hash = k.hash
 ), queued as (
-  insert into ${name}.outbox (number, endpoint_key, lane)
-  select k.number, t.endpoint_key, i.lane
+  insert into ${name}.outbox (number, endpoint_key, lane, held_ms_before)
+  select k.number, t.endpoint_key, i.lane, t.held_ms
     from kept k join input i on i.key_hash = k.hash join target t on t.key_hash = k.hash
 )
 select i.hash, i.endpoint,

@@ -35,7 +35,7 @@ export async function sweepOverAge(
     `select o.number::text as number, n.id::text as id, n.source, n.endpoint, n.type, n.biz_id, n.subject, o.round, o.attempts,
             coalesce(n.policy, e.policy) as policy, coalesce(n.max_attempts, e.max_attempts) as max_attempts,
             (extract(epoch from now() - o.first_attempt_at) * 1000 - (e.held_ms - o.held_ms_before))::text as age_ms,
-            (extract(epoch from now() - o.round_at) * 1000)::text as round_age_ms
+            (extract(epoch from now() - o.round_at) * 1000 - greatest(e.held_ms - o.held_ms_before, 0))::text as round_age_ms
        from ${name}.endpoint_health h
        join ${name}.endpoint e on e.key = h.endpoint_key and e.held_at is null
        join ${name}.outbox o on o.endpoint_key = h.endpoint_key and o.state = 0 and o.lane in (0, 1)
@@ -69,11 +69,12 @@ async function end(
   name: string,
   over: readonly { row: Row; reason: string | null }[],
 ): Promise<string[]> {
-  const input = over.map(({ row, reason }) => ({ number: textOf(row, 'number'), reason }));
+  const input = over.map(({ row, reason }) => ({ number: textOf(row, 'number'), round: intOf(row, 'round'), reason }));
   const rows = await database.query(
-    `update ${name}.outbox o set state = 2, settled_at = now(), reason = i.reason, claim_token = null
-       from jsonb_to_recordset($1::text::jsonb) as i(number bigint, reason text)
-      where o.number = i.number and o.state = 0 and (o.claim_token is null or o.due_at <= now())
+    `update ${name}.outbox o set state = 2, settled_at = now(), reason = i.reason,
+            may_have_arrived = o.may_have_arrived or o.claim_token is not null, claim_token = null
+       from jsonb_to_recordset($1::text::jsonb) as i(number bigint, round integer, reason text)
+      where o.number = i.number and o.round = i.round and o.state = 0 and (o.claim_token is null or o.due_at <= now())
      returning o.number::text as number`,
     [JSON.stringify(input)],
   );

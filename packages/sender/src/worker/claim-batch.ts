@@ -39,7 +39,7 @@ export interface ClaimedNotification {
   body: Buffer | null;
   /** Since the first charged attempt of this round, in ms, without the time the endpoint was held; null before it. */
   ageMs: number | null;
-  /** Since the round began, in ms. */
+  /** Since the round began, in ms; until the first charged attempt without the time the endpoint was held. */
   roundAgeMs: number;
   /** Since the first claim of any round, in ms. */
   knownForMs: number;
@@ -111,6 +111,7 @@ export async function runClaim(database: Queryable, request: ClaimRequest, scope
 
 function notificationOf(row: Row): Omit<ClaimedNotification, 'token'> {
   const age = textOrNull(row, 'age_ms');
+  const heldMs = Number(textOf(row, 'held_ms'));
   return {
     number: textOf(row, 'number'),
     id: `ntf_${textOf(row, 'id')}`,
@@ -129,8 +130,8 @@ function notificationOf(row: Row): Omit<ClaimedNotification, 'token'> {
     maxAttempts: intOrNull(row, 'max_attempts'),
     contentType: textOf(row, 'content_type'),
     body: row['body'] === null ? null : bytesOf(row, 'body'),
-    ageMs: age === null ? null : Math.max(0, Number(age) - Number(textOf(row, 'held_ms'))),
-    roundAgeMs: Number(textOf(row, 'round_age_ms')),
+    ageMs: age === null ? null : Math.max(0, Number(age) - heldMs),
+    roundAgeMs: Math.max(0, Number(textOf(row, 'round_age_ms')) - Math.max(0, heldMs)),
     knownForMs: Number(textOf(row, 'known_for_ms')),
     mayHaveArrived: booleanOf(row, 'may_have_arrived'),
     duplicateAccepted: booleanOf(row, 'duplicate_accepted'),

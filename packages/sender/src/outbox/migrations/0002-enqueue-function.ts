@@ -45,6 +45,7 @@ declare
   v_hash bytea;
   v_key record;
   v_endpoint_key bigint;
+  v_held_ms bigint;
   v_uuid uuid;
 begin
   perform ${schema}.refuse_unless(enqueue.source ~ '^[\\x21-\\x7e]{1,128}$', 'source', '1 to 128 printable ASCII characters');
@@ -52,13 +53,14 @@ begin
   perform ${schema}.refuse_unless(enqueue.type ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$', 'type', '1 to 64 of A-Z a-z 0-9 _ . : -');
   perform ${schema}.refuse_unless(enqueue.biz_id ~ '^[\\x21-\\x7e]{1,128}$', 'biz_id', '1 to 128 printable ASCII characters');
   perform ${schema}.refuse_unless(enqueue.subject is null or enqueue.subject ~ '^[\\x21-\\x7e]{1,128}$', 'subject', '1 to 128 printable ASCII characters');
-  perform ${schema}.refuse_unless(enqueue.url is null or enqueue.url ~ '^https?://[\\x21-\\x7e]{1,2040}$', 'url', 'an http or https URL');
+  perform ${schema}.refuse_unless(enqueue.url is null or (enqueue.url ~ '^https?://[\\x21-\\x7e]+$' and length(enqueue.url) <= 2048), 'url', 'an http or https URL of at most 2048 characters');
   perform ${schema}.refuse_unless(enqueue.occurred_at is null or enqueue.occurred_at ~ '^\\d{4}-\\d{2}-\\d{2}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]\\d{2}:\\d{2})$', 'occurred_at', 'RFC 3339 with an offset');
   perform ${schema}.refuse_unless(enqueue.sequence is null or enqueue.sequence between 0 and 9007199254740991, 'sequence', 'from 0 to 2^53-1');
   perform ${schema}.refuse_unless(enqueue.max_attempts is null or enqueue.max_attempts between 1 and 1000, 'max_attempts', 'from 1 to 1000');
   perform ${schema}.refuse_unless(enqueue.policy is null or enqueue.policy in ('alipay', 'wechat', 'standard-webhooks', 'article', 'exponential'), 'policy', 'the name of a preset');
   perform ${schema}.refuse_unless(enqueue.lane in ('urgent', 'normal'), 'lane', 'urgent or normal');
   perform ${schema}.refuse_unless((enqueue.raw is null) <> (enqueue.data is null), 'data', 'given, or else raw, and not both');
+  perform ${schema}.refuse_unless(enqueue.content_type is null or enqueue.content_type ~ '^[\\x20-\\x7e]{1,128}$', 'content_type', '1 to 128 printable ASCII characters');
   if enqueue.raw is null then
     v_body := convert_to('{"source":' || to_json(enqueue.source)::text || ',"to":' || to_json(enqueue.endpoint)::text
       || ',"type":' || to_json(enqueue.type)::text || ',"bizId":' || to_json(enqueue.biz_id)::text
@@ -74,7 +76,8 @@ begin
   -- The pattern lets 31 February through; the cast does not (SQLSTATE 22008).
   perform enqueue.occurred_at::timestamptz;
 
-  select e.key into v_endpoint_key from ${schema}.endpoint e where e.source = enqueue.source and e.id = enqueue.endpoint;
+  select e.key, e.held_ms + coalesce((extract(epoch from now() - e.held_at) * 1000)::bigint, 0) into v_endpoint_key, v_held_ms
+    from ${schema}.endpoint e where e.source = enqueue.source and e.id = enqueue.endpoint;
   if v_endpoint_key is null then
     raise exception using errcode = 'BN002', message = format('endpoint %s does not exist for source %s; nothing was written', enqueue.endpoint, enqueue.source);
   end if;
@@ -87,8 +90,8 @@ begin
     insert into ${schema}.notification (number, id, source, endpoint, type, biz_id, subject, url, policy, max_attempts, content_type, body)
     values (v_key.number, v_uuid, enqueue.source, enqueue.endpoint, enqueue.type, enqueue.biz_id, enqueue.subject, enqueue.url, enqueue.policy,
             enqueue.max_attempts, case when enqueue.raw is null then 'application/json' else coalesce(enqueue.content_type, 'application/octet-stream') end, v_body);
-    insert into ${schema}.outbox (number, endpoint_key, lane)
-    values (v_key.number, v_endpoint_key, case when enqueue.lane = 'urgent' then 0 else 1 end);
+    insert into ${schema}.outbox (number, endpoint_key, lane, held_ms_before)
+    values (v_key.number, v_endpoint_key, case when enqueue.lane = 'urgent' then 0 else 1 end, v_held_ms);
     id := 'ntf_' || v_uuid::text;
     created := true;
     state := 'pending';

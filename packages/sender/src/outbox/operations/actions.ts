@@ -1,5 +1,6 @@
 import type { NotificationState } from '../states.js';
 import { textOf } from '../database.js';
+import { heldMs } from '../held-time.js';
 import { quoteSchema } from '../schema-name.js';
 import { DuplicateEffectError, IllegalStateError, UnknownEndpointError, UnknownNotificationError } from '../errors.js';
 import { checkEndpointUrl } from '../../rules/urls.js';
@@ -53,7 +54,7 @@ export async function resend(context: OperationContext, id: string, options: Res
     const changed = await tx.query(
       `update ${name}.outbox o
           set state = 0, round = o.round + 1, round_at = now(), due_at = now(), attempts = 0, lost_claims = 0, waits = 0,
-              first_attempt_at = null, held_ms_before = 0, settled_at = null, reason = null, claim_token = null,
+              first_attempt_at = null, held_ms_before = ${heldMs}, settled_at = null, reason = null, claim_token = null,
               duplicate_accepted = $2::boolean, corrected_url = coalesce($3::text, o.corrected_url), endpoint_key = e.key
          from ${name}.endpoint e
         where o.number = $1::text::bigint and e.source = $4 and e.id = $5
@@ -83,7 +84,8 @@ export async function cancel(context: OperationContext, id: string, options: Act
   await changePending(context, id, {
     ...options,
     action: 'cancel',
-    set: `state = 3, settled_at = now(), reason = 'cancelled', claim_token = null`,
+    // A token that is still there belongs to a claim that ran out, whose worker may have sent.
+    set: `state = 3, settled_at = now(), reason = 'cancelled', may_have_arrived = may_have_arrived or claim_token is not null, claim_token = null`,
   });
 }
 

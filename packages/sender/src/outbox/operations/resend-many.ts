@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../../errors.js';
 import { intOf, textOf, textOrNull, type Parameter } from '../database.js';
+import { heldMs } from '../held-time.js';
 import { quoteSchema } from '../schema-name.js';
 import { audit, type Action, type OperationContext } from './context.js';
 import { conditionsOf, type NotificationFilter } from './filter.js';
@@ -145,7 +146,7 @@ async function resendBatch(context: OperationContext, run: Run): Promise<Omit<Bu
     `with run as (
        select * from ${name}.bulk_resend where number = $2::text::bigint for update
      ), candidates as materialized (
-       select o.number, e.key as endpoint_key,
+       select o.number, e.key as endpoint_key, ${heldMs} as held_ms,
               n.body is not null and e.key is not null
                 and ($4::boolean or not (o.state = 4 or coalesce(o.may_have_arrived and o.first_claimed_at < now() - interval '6 days', false))) as may_go
          from run r
@@ -156,12 +157,12 @@ async function resendBatch(context: OperationContext, run: Run): Promise<Omit<Bu
         order by o.number limit ${batchSize} for update of o
      ), paced as materialized (
        -- The pace is kept by due times, which outlive this process; a batch goes on where the one before it ends.
-       select c.number, c.endpoint_key, greatest(now(), r.paced_until) + row_number() over (order by c.number) / $3::float8 * interval '1 second' as due_at
+       select c.number, c.endpoint_key, c.held_ms, greatest(now(), r.paced_until) + row_number() over (order by c.number) / $3::float8 * interval '1 second' as due_at
          from candidates c cross join run r where c.may_go
      ), resent as (
        update ${name}.outbox o
           set state = 0, round = o.round + 1, round_at = now(), attempts = 0, lost_claims = 0, waits = 0, first_attempt_at = null,
-              held_ms_before = 0, settled_at = null, reason = null, claim_token = null, duplicate_accepted = $4::boolean,
+              held_ms_before = c.held_ms, settled_at = null, reason = null, claim_token = null, duplicate_accepted = $4::boolean,
               endpoint_key = c.endpoint_key, due_at = c.due_at
          from paced c
         where o.number = c.number
