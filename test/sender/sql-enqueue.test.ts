@@ -76,6 +76,23 @@ describe.each(databases)('the SQL function on $name', ({ open }) => {
     },
   );
 
+  test('an address that is no URL after all is an attempt that failed, and settled once', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'm' });
+    const withUrl = call.replace("'ORDER7')", "'ORDER7', url => 'https://[', max_attempts => 2)");
+    await outbox.query(withUrl, ['a', 'PAY1', '1']);
+    expect(await outbox.sender.runOnce()).toMatchObject({ claimed: 1, retrying: 1, lost: 0 });
+    expect((await outbox.sender.operations.list()).items).toMatchObject([{ state: 'pending', attempts: 1 }]);
+  });
+
+  test('refuses a content type that no header can carry', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'm' });
+    const raw = `select * from "${outbox.schema}".enqueue('acme-pay', 'm', 'a', 'PAY1', raw => 'x', content_type => $1)`;
+    await expect(outbox.query(raw, ['text/plain\r\nx-evil: 1'])).rejects.toMatchObject({ code: 'BN001' });
+    expect(await outbox.query(raw, ['text/plain; charset=utf-8'])).toMatchObject([{ created: true }]);
+  });
+
   test('refuses an unknown endpoint with BN002', async () => {
     await using outbox = await freshOutbox(open);
     await expect(outbox.query(call, ['a', 'PAY1', '1'])).rejects.toMatchObject({ code: 'BN002' });

@@ -52,6 +52,7 @@ export class Pipeline {
   readonly #suspension: Suspension;
   readonly #abort = new AbortController();
   readonly #claims = new WeakMap<ClaimedNotification, Claim>();
+  readonly #settled = new WeakSet<ClaimedNotification>();
   readonly #undecided = new Set<Promise<void>>();
 
   constructor(parts: WorkerParts) {
@@ -127,7 +128,7 @@ export class Pipeline {
 
   async #carryOut(held: Held): Promise<void> {
     const { notification } = held;
-    const { options, hooks, now, onError } = this.#parts;
+    const { options, hooks, now } = this.#parts;
     const claim = this.#claims.get(notification);
     // One that waited too long could outlive its claim if it were started now.
     if (claim === undefined || now() + options.requestTimeoutMs + marginOf(options) / 2 > held.claimEndsAtMs) {
@@ -148,10 +149,14 @@ export class Pipeline {
       const result = await attemptNotification(this.#parts, target, toDatabaseMs, this.#abort.signal);
       this.#conclude(held, endpoint, result);
     } catch (error) {
-      // A bug of ours must not leave the row to its lease: that would look like a crash.
-      onError(`sending ${notification.id}`, error);
-      this.#settle(held, waitOf(notification));
+      this.#recover(held, error);
     }
+  }
+
+  /** A bug of ours must not leave the row to its lease: that would look like a crash. */
+  #recover(held: Held, error: unknown): void {
+    this.#parts.onError(`sending ${held.notification.id}`, error);
+    this.#settle(held, waitOf(held.notification));
   }
 
   /** Settles at once, unless the endpoint could not be reached: then what the others say decides whose fault it was. */
@@ -167,8 +172,9 @@ export class Pipeline {
       .then((isOurs) => {
         if (isOurs) this.#waitOut(held, result);
         else this.#finish(held, endpoint, result);
-        this.#undecided.delete(deciding);
-      });
+      })
+      .catch((error: unknown) => this.#recover(held, error))
+      .finally(() => this.#undecided.delete(deciding));
     this.#undecided.add(deciding);
   }
 
@@ -189,6 +195,8 @@ export class Pipeline {
   #settle(held: Held, settlement: Settlement, isRefusal = false): void {
     const { notification, claimEndsAtMs } = held;
     const { hooks } = this.#parts;
+    if (this.#settled.has(notification)) return; // what went wrong afterwards must not undo it
+    this.#settled.add(notification);
     const done = (isSettled: boolean) => {
       this.#count(settlement, isSettled);
       if (isSettled) report(hooks, notification, { settlement, isRefusal });
@@ -224,11 +232,16 @@ function healthFactOf(
   endpoint: EndpointSettings,
   { outcome, judgement, hasBreaker }: AttemptResult & { hasBreaker: boolean },
 ): HealthFact {
-  const isElsewhere = url !== null && endpoint.url !== null && new URL(url).origin !== new URL(endpoint.url).origin;
+  const isElsewhere = url !== null && endpoint.url !== null && originOf(url) !== originOf(endpoint.url);
   const isGone = judgement.kind === 'retry' && judgement.gone === true;
   const restMs = judgement.endpointNotBeforeMs ?? 0;
   const failure = hasBreaker ? 'failure' : 'none';
   const reply = outcome.kind === 'replied' ? 'good' : 'none';
   const kind = judgement.countsForBreaker && !(restMs > 0 && !hasBreaker) ? failure : reply;
   return { endpointKey, number, isProbe, isGone, restMs, kind: isElsewhere ? 'none' : kind };
+}
+
+/** A URL enqueued in SQL is only checked when it is sent. */
+function originOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined;
 }
