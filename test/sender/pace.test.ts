@@ -152,3 +152,21 @@ describe('on PostgreSQL', () => {
     await worker.stop({ graceMs: 1 });
   });
 });
+
+test('many endpoints behind one host wait for no connection of ours, however slow the host', async () => {
+  const count = 70; // more than a pool of 64
+  let open = 0;
+  let letGo: () => void = () => undefined;
+  const allOpen = new Promise<void>((resolve) => (letGo = resolve));
+  await using host = await scriptedEndpoint(async (_request, response) => {
+    if ((open += 1) === count) letGo();
+    await allOpen;
+    response.end('success');
+  });
+  await using outbox = await freshOutbox(databases[0]!.open);
+  await outbox.putEndpoint({ id: 'm', url: host.url });
+  await seed(outbox, 'm', count);
+
+  const options = { concurrency: count, maxInFlightPerEndpoint: count, requestTimeoutMs: 8_000 };
+  expect(await outbox.sender.runOnce(options)).toMatchObject({ delivered: count });
+});

@@ -27,7 +27,7 @@ import { checkSenderOptions, type SenderOptions } from './sender-options.js';
 import { ResidentWorkers } from './resident-workers.js';
 import { createWakeUp, type WakeUp } from './wake-up.js';
 import { runOnce, type Worker } from './worker.js';
-import { createDeliverer } from './worker/deliver.js';
+import { createDeliverer, delivererDefaults } from './worker/deliver.js';
 import type { PassSummary, WorkerParts } from './pipeline.js';
 
 /** A drizzle database, a PGlite, or a postgres.js client. */
@@ -128,6 +128,8 @@ export function createSender(options: SenderOptions): Sender {
         allowPrivateNetwork: checked.allowPrivateNetwork,
         denyNetwork: checked.denyNetwork,
         allowedPorts: checked.allowedPorts,
+        // Many endpoints may share one host: a request that waited for a connection of ours would look like a dead one.
+        maxConnectionsPerOrigin: Math.max(delivererDefaults.maxConnectionsPerOrigin, workerOptions.concurrency),
       }),
       acks: checked.acks,
       defaultPolicy,
