@@ -50,6 +50,14 @@ test('an unknown command, an unknown option and a missing argument are errors on
   }
 });
 
+test('with --json an error about usage is one line of JSON too', async () => {
+  for (const args of [['list', '--colour'], ['show'], ['send', 'm1'], ['list', '--state', 'gone']]) {
+    const { code, stdout, stderr } = await start([...args, '--json']).ended;
+    expect([args, code, stdout]).toEqual([args, 1, '']);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'CLI_USAGE' } });
+  }
+});
+
 test('the version is the one of the package', async () => {
   const manifest = JSON.parse(readFileSync(new URL('../../packages/cli/package.json', import.meta.url), 'utf8')) as {
     version: string;

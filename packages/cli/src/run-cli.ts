@@ -22,14 +22,18 @@ export async function runCli(args: readonly string[], streams: Streams): Promise
   };
   const program = buildProgram(run, systemClock);
   const written: Promise<void>[] = [];
+  const isJson = args.includes('--json');
   configure(program, {
     writeOut: (text) => written.push(terminal.print(text.trimEnd())),
-    writeErr: (text) => void streams.stderr.write(text),
+    // With --json an error is one line of JSON, those about usage too; commander's own words come with the error.
+    writeErr: (text) => {
+      if (!isJson) streams.stderr.write(text);
+    },
   });
   try {
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {
-    code = tellError(error, terminal, args.includes('--json'));
+    code = tellError(error, terminal, isJson);
   } finally {
     await Promise.all(written);
     interruption.dispose();
@@ -45,15 +49,23 @@ function configure(
   for (const each of command.commands) configure(each, output);
 }
 
-/** Commander has said what was wrong already; everything else is one line, or one line of JSON. */
+/** One line, or one line of JSON. What is wrong with the usage commander has said already, unless JSON is wanted. */
 function tellError(error: unknown, terminal: Terminal, isJson: boolean): number {
-  if (error instanceof CommanderError) return error.exitCode;
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, '');
+    if (isJson && error.exitCode !== 0) tellJson(terminal, 'CLI_USAGE', message);
+    return error.exitCode;
+  }
   const { code } = (typeof error === 'object' && error !== null ? error : {}) as { code?: unknown };
   const message = messageOf(error);
   const name = typeof code === 'string' ? code : 'CLI_UNEXPECTED';
-  if (isJson) terminal.streams.stderr.write(`${printableJson({ error: { code: name, message } })}\n`);
+  if (isJson) tellJson(terminal, name, message);
   else terminal.note(`bestnotify: ${message} (${name})`);
   return exitCodes.failed;
+}
+
+function tellJson(terminal: Terminal, code: string, message: string): void {
+  terminal.streams.stderr.write(`${printableJson({ error: { code, message } })}\n`);
 }
 
 function messageOf(error: unknown): string {
