@@ -3,6 +3,7 @@ import { idempotent, reply, verifySignature, type NotificationRequest } from '@b
 import express5, { type RequestHandler } from 'express';
 import express4 from 'express4';
 import { describe, expect, test } from 'vitest';
+import { awaitUntil } from '../fixtures/await-until.ts';
 import { genuine, listening, post, receiverFor } from './merchant.ts';
 
 describe.each([
@@ -57,6 +58,39 @@ describe.each([
   test('a route that never goes on is answered at the deadline', async () => {
     await using server = await route(() => undefined, { handlerTimeoutMs: 40 });
     expect(await post(server.url, genuine())).toBe('500 fail handler-error');
+  });
+
+  test.each([
+    { when: 'was answered at the deadline', hangsUp: false },
+    { when: 'has a sender that hung up', hangsUp: true },
+  ])('a route that $when keeps copies out until it is over', async ({ hangsUp }) => {
+    let runs = 0;
+    let goOn: () => void = () => undefined;
+    let hasBegun: () => void = () => undefined;
+    let hasClosed: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (hasBegun = resolve));
+    const closed = new Promise<void>((resolve) => (hasClosed = resolve));
+    await using server = await route(
+      (_req, res, next) => {
+        runs += 1;
+        goOn = next;
+        hasBegun();
+        res.once('close', () => hasClosed());
+      },
+      { handlerTimeoutMs: hangsUp ? 5_000 : 40 },
+    );
+    const hangUp = new AbortController();
+    const first = fetch(server.url, { ...genuine(), signal: hangUp.signal }).catch(() => undefined);
+    await begun;
+    if (hangsUp) hangUp.abort();
+    await first;
+    await closed;
+
+    expect(await post(server.url, genuine())).toBe('409 fail in-progress');
+    goOn();
+    await server.receiver.drain();
+    await awaitUntil('it is recorded', async () => (await post(server.url, genuine())) === '200 success duplicate');
+    expect(runs).toBe(1);
   });
 
   test('idempotent without verifySignature before it is an error of the app', async () => {

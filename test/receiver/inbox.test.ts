@@ -246,6 +246,23 @@ describe('what only the inbox promises', () => {
     expect(await client.effects()).toBe(1);
   });
 
+  test('when the database goes away after the commit, nobody claims success unseen: 503, and the repeat finds the row', async () => {
+    await using client = await openPg();
+    await client.inbox.migrate();
+    let isAway = true;
+    const store = {
+      ...overtaken(client.inbox),
+      acquire: client.inbox.acquire.bind(client.inbox),
+      complete: (...[request, options]: Parameters<PostgresInbox['complete']>) =>
+        isAway ? Promise.reject(new Error('away')) : client.inbox.complete(request, options),
+    };
+    const sender = senderTo(receiverFor({ store, handler: ({ bizId }, ctx) => client.effect(bizId, ctx) }));
+    expect(line(await sender.once(event))).toBe('503 fail store-unavailable');
+    isAway = false;
+    expect(line(await sender.once(event))).toBe('200 success duplicate');
+    expect(await client.effects()).toBe(1);
+  });
+
   test('a pool is not a transaction, and a store without an inbox says so', async () => {
     await using client = await openPg();
     await client.inbox.migrate();

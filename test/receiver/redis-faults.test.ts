@@ -128,25 +128,29 @@ describe('whatever Redis answers, success is said only of work that was done', (
     expect(runs).toBe(1);
   });
 
-  test('a store that does not answer in time is answered 503, and its late claim is given back', async () => {
-    const late = gate();
-    await using server = await ownRedis();
-    const store = redisStore(server.connect());
-    const slow: Store = {
-      ...plain(store),
-      async acquire(request) {
-        const answer = await store.acquire(request);
-        await late.promise;
-        return answer;
-      },
-    };
-    let runs = 0;
-    const sender = senderTo(receiverFor({ store: slow, storeTimeoutMs: 50, handler: () => void (runs += 1) }));
-    expect(line(await sender.once(event))).toBe('503 fail store-unavailable');
-    late.open();
-    await awaitUntil('the claim is free', async () => line(await sender.once(event)).startsWith('200'));
-    expect(runs).toBe(1);
-  });
+  test.each(['its answer', 'the claim itself'])(
+    'a store that does not answer in time is answered 503, and when %s comes late it is given back',
+    async (what) => {
+      const late = gate();
+      await using server = await ownRedis();
+      const store = redisStore(server.connect());
+      const slow: Store = {
+        ...plain(store),
+        async acquire(request) {
+          if (what === 'the claim itself') await late.promise;
+          const answer = await store.acquire(request);
+          await late.promise;
+          return answer;
+        },
+      };
+      let runs = 0;
+      const sender = senderTo(receiverFor({ store: slow, storeTimeoutMs: 50, handler: () => void (runs += 1) }));
+      expect(line(await sender.once(event))).toBe('503 fail store-unavailable');
+      late.open();
+      await awaitUntil('the claim is free', async () => line(await sender.once(event)).startsWith('200'));
+      expect(runs).toBe(1);
+    },
+  );
 
   test('a finished handler is answered success though its record cannot be written, and the record follows', async () => {
     await using server = await ownRedis();

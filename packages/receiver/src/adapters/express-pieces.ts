@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HandlerContext, Notification } from '../notification.js';
 import { processorKey } from '../processor-key.js';
+import type { Answer } from '../processor.js';
 import type { Receiver } from '../receiver.js';
 import { NodeHeaders, readNodeBody, writeNode } from './node-request.js';
 import type { Opened } from '../steps/open-notification.js';
@@ -59,6 +60,11 @@ export function idempotent(receiver: Receiver): Middleware {
       next(new Error('idempotent needs verifySignature before it on the same route'));
       return;
     }
+    let isAnswered = false;
+    const answer = (recorded: Answer): void => {
+      isAnswered = true;
+      writeNode(processor.reply({ ...recorded, opened: piece.opened }), req, res);
+    };
     const run = processor.run(piece.opened, (_notification, context) => {
       req.notificationContext = context;
       return new Promise<void>((resolve, reject) => {
@@ -66,15 +72,16 @@ export function idempotent(receiver: Receiver): Middleware {
           if (error === undefined) resolve();
           else reject(error instanceof Error ? error : new Error('The route failed with something that is no Error'));
         };
-        res.once('close', () => piece.end?.(new Error('The response was ended without reply(receiver)')));
+        // Only a route that answers by itself is over. One whose sender hung up, or was answered at the deadline, may still be
+        // making its effect: a copy must not run beside it.
+        res.once('close', () => {
+          if (res.writableEnded && !isAnswered)
+            piece.end?.(new Error('The response was ended without reply(receiver)'));
+        });
         next();
       });
     });
-    run.then(
-      (recorded) => writeNode(processor.reply({ ...recorded, opened: piece.opened }), req, res),
-      (error: unknown) =>
-        writeNode(processor.reply({ reason: 'handler-error', error, opened: piece.opened }), req, res),
-    );
+    run.then(answer, (error: unknown) => answer({ reason: 'handler-error', error }));
   };
 }
 

@@ -70,9 +70,9 @@ function readStream(
       clearTimeout(timer);
       resolve(more === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(more, sizeBytes));
     });
-    // Nobody is left to read the reply to a broken request; it is counted as what it is, an incomplete body.
+    // Nobody is left to read the reply to a broken request; it is counted as what it is, an incomplete body. Node tells of the
+    // reset itself only to those who listen for errors, so this is enough.
     req.on('close', () => stop('body-timeout'));
-    req.on('error', ignoreError); // a reset that nobody listened for would end the process
   });
 }
 
