@@ -1,9 +1,8 @@
 import AxeModule from 'axe-core';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { chromium, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { root } from '../scripts/bootstrap.mjs';
 
 /** Where pictures of the page go; git does not see it. */
@@ -29,7 +28,14 @@ export interface TestBrowser extends AsyncDisposable {
   axe(): Promise<string[]>;
 }
 
-/** A browser of its own with one page, signed in as `actor`. */
+let launched: Promise<Browser> | undefined;
+
+/** One process for all tests of a file; each has a context, with cookies and storage, of its own. */
+export async function closeBrowser(): Promise<void> {
+  await (await launched)?.close();
+}
+
+/** A page in a fresh context, signed in as `actor`. */
 export async function testBrowser(options: {
   actor: string;
   locale?: string;
@@ -37,11 +43,9 @@ export async function testBrowser(options: {
   viewport?: { width: number; height: number };
 }): Promise<TestBrowser> {
   const { actor, locale = 'en-GB', colorScheme = 'light', viewport = { width: 1280, height: 860 } } = options;
-  const profile = mkdtempSync(path.join(tmpdir(), 'bestnotify-browser-'));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: findChromium(),
-    headless: true,
-    args: flags,
+  launched ??= chromium.launch({ executablePath: findChromium(), headless: true, args: flags });
+  const browser = await launched;
+  const context = await browser.newContext({
     locale,
     timezoneId: 'Asia/Shanghai',
     colorScheme,
@@ -49,7 +53,7 @@ export async function testBrowser(options: {
     reducedMotion: 'reduce',
     extraHTTPHeaders: { 'x-actor': actor },
   });
-  const page = context.pages()[0] ?? (await context.newPage());
+  const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -65,13 +69,11 @@ export async function testBrowser(options: {
     context,
     page,
     complaints,
-    picture: async (name) =>
-      void (await page.screenshot({ path: path.join(artifacts, `${name}.png`), fullPage: true })),
-    axe: () => axe(page),
-    async [Symbol.asyncDispose]() {
-      await context.close();
-      rmSync(profile, { recursive: true, force: true });
+    async picture(name) {
+      await page.screenshot({ path: path.join(artifacts, `${name}.png`), fullPage: true });
     },
+    axe: () => axe(page),
+    [Symbol.asyncDispose]: () => context.close(),
   };
 }
 

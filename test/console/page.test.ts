@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, expect, test } from 'vitest';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { paid } from '../sender/fresh-outbox.ts';
-import { testBrowser } from './browser.ts';
+import { closeBrowser, testBrowser } from './browser.ts';
 import { consoleApp } from './console-app.ts';
 import { scenery } from './scenery.ts';
+
+afterAll(closeBrowser);
 
 const bizId = 'PAY-7788';
 
@@ -211,10 +214,8 @@ test('every page in both languages and themes, and at 375 px: axe finds nothing,
   }
 }, 180_000);
 
-function sticksOut(page: import('playwright-core').Page): Promise<boolean> {
-  return page.evaluate(
-    'document.documentElement.scrollWidth > document.documentElement.clientWidth',
-  ) as Promise<boolean>;
+function sticksOut(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }
 
 test('language and theme are chosen in the page and kept', async () => {
