@@ -139,7 +139,7 @@ test('stats, prune and migrate say what they did', async () => {
   ]);
   expect(await cli.lines(['prune'])).toEqual([{ notifications: 0, attempts: 0, keys: 0 }]);
   expect(await cli.lines(['migrate'])).toEqual([{ applied: [] }]);
-  const { stdout } = await cli.run(['migrate', '--print']);
+  const { stdout } = await cli.run(['migrate', '--print'], { env: { BESTNOTIFY_SOURCE: '' } });
   expect(stdout).toContain(`create schema if not exists "${cli.outbox.schema}"`);
 });
 

@@ -17,8 +17,9 @@ export const migrate = addCommand<Options>({
     connectionOptions(command);
     command.option('--print', 'print the SQL instead of applying it');
   },
+  // The tables are the same for every source, so none has to be named here.
   action: ({ terminal }, options) =>
-    withSender(terminal.streams, options, async (sender) => {
+    withSender(terminal.streams, { source: 'every-source', ...options }, async (sender) => {
       if (options.print === true) {
         const sql = sender.printMigrations();
         await (options.json === true ? terminal.json({ sql }) : terminal.print(sql.trimEnd()));
