@@ -34,7 +34,7 @@ export const workerDefaults = {
 } as const satisfies WorkerOptions;
 
 /** What a lease must leave for writing the verdict down, in ms. */
-export const settleMarginMs = 5_000;
+const settleMarginMs = 5_000;
 
 export type ResolvedWorkerOptions = Readonly<Required<WorkerOptions>>;
 

@@ -1,6 +1,6 @@
 import type { EndpointSettings } from './outbox/load-endpoints.js';
 import { scheduleNext, unchargedDelayMs } from './rules/backoff.js';
-import { decodePolicy, type Policy } from './rules/policies.js';
+import type { Policy } from './rules/policies.js';
 import type { ClaimedNotification } from './worker/claim-batch.js';
 import type { AttemptFacts } from './worker/describe-attempt.js';
 import type { Judgement, Outcome } from './worker/outcome.js';
@@ -8,12 +8,12 @@ import type { Settlement } from './worker/settle.js';
 
 const day = 24 * 60 * 60 * 1000;
 /** The receiver forgets after 7 days: what may have arrived is not repeated after 6 without somebody's word. */
-export const repeatableForMs = 6 * day;
-/** A row that never had a charged attempt ends this long after its round began. */
-export const neverAttemptedAfterMs = 30 * day;
+const repeatableForMs = 6 * day;
+/** A row to which nothing but uncharged waits happens ends this long after its first charged attempt, else after its round began. */
+export const waitsForMs = 30 * day;
 /** Claims lost in a row after which a person is told, and after which the row is given up. */
 export const lostClaimsAlert = 20;
-export const lostClaimsLimit = 100;
+const lostClaimsLimit = 100;
 
 /** What becomes of a notification without a request; undefined if it is to be sent. */
 export function endWithoutRequest(
@@ -85,8 +85,9 @@ type Base = Omit<Settlement, 'state' | 'delayMs' | 'reason'>;
 
 /** Nothing was charged: the row waits, but not for ever. */
 function waiting(notification: ClaimedNotification, base: Base, delayMs: number): Settlement {
-  return notification.attempts === 0 && notification.roundAgeMs > neverAttemptedAfterMs
-    ? { ...base, state: 2, delayMs: 0, reason: 'never-attempted' }
+  const { ageMs, roundAgeMs } = notification;
+  return (ageMs ?? roundAgeMs) > waitsForMs
+    ? { ...base, state: 2, delayMs: 0, reason: ageMs === null ? 'never-attempted' : 'gave-up-by-age' }
     : { ...base, state: 0, delayMs, reason: null };
 }
 
@@ -109,20 +110,13 @@ export function returnOf(notification: ClaimedNotification): Settlement {
 /** A row that waits because of a fault of ours. */
 export function waitOf(notification: ClaimedNotification): Settlement {
   const { waits } = notification;
-  return { ...returnOf(notification), isReturn: false, waits: waits + 1, delayMs: unchargedDelayMs(waits) };
+  const base = { ...returnOf(notification), isReturn: false, waits: waits + 1 };
+  return waiting(notification, base, unchargedDelayMs(waits));
 }
 
 /** A row that ends without another request. */
 export function endOf(notification: ClaimedNotification, reason: string): Settlement {
   return { ...returnOf(notification), state: 2, reason, isReturn: false };
-}
-
-/** The retry policy in force: the notification's own, else the endpoint's as it is now, else the default. */
-export function policyOf(notification: ClaimedNotification, endpoint: EndpointSettings, defaultPolicy: string) {
-  return {
-    policy: decodePolicy(notification.policy ?? endpoint.policy ?? defaultPolicy),
-    maxAttempts: notification.maxAttempts ?? endpoint.maxAttempts,
-  };
 }
 
 /** A clear refusal leaves no doubt; an acknowledgement, or no answer at all, does. */

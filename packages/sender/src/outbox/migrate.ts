@@ -19,7 +19,7 @@ export interface MigrateOptions {
 }
 
 /** The newest version this release knows. */
-export const schemaVersion = Math.max(...migrations.map((migration) => migration.version));
+const schemaVersion = Math.max(...migrations.map((migration) => migration.version));
 
 /**
  * Brings the schema up to this release's version. Safe to call from every process at every start: one applies, the

@@ -98,7 +98,7 @@ export interface PostgresJsClient {
 }
 
 /** Runs a statement on a postgres.js client or transaction. */
-export async function run(
+async function run(
   client: PostgresJsClient,
   statement: { text: string; parameters: readonly Parameter[]; prepare: boolean },
 ): Promise<Row[]> {

@@ -6,11 +6,6 @@ export const longestParkMs = 30 * 60_000;
 /** Replies of 410 Gone in a row, from the endpoint's own URL, after which it is held. */
 export const holdAfterGone = 2;
 
-/** How long the next park lasts, when `parks` came before it. */
-export function parkMs(parks: number): number {
-  return Math.min(firstParkMs * 2 ** Math.min(parks, 20), longestParkMs);
-}
-
 /** What one attempt says about its endpoint. */
 export interface HealthFact {
   endpointKey: string;

@@ -1,9 +1,9 @@
 /** An outage is only ours if at least this many endpoints were tried at once: with fewer, they may simply all be down. */
 export const outageMinEndpoints = 8;
 /** The share of them that could not be reached. */
-export const outageShare = 0.8;
+const outageShare = 0.8;
 /** What counts as "at once", in ms. */
-export const outageWindowMs = 5_000;
+const outageWindowMs = 5_000;
 /** How long an unreachable endpoint's verdict waits for what the others say, in ms. */
 export const outageDecisionMs = 1_000;
 export const firstSuspensionMs = 10_000;

@@ -24,7 +24,7 @@ export interface Stats {
   oldestDueMs: number;
 }
 
-export const statsCountLimit = 10_000;
+const statsCountLimit = 10_000;
 
 /** Reads the outbox's state from its indexes, without counting tables. */
 export async function stats(context: OperationContext, options: StatsOptions = {}): Promise<Stats> {
