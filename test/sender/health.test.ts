@@ -249,4 +249,44 @@ describe.each(databases)('endpoint health on $name', ({ open }) => {
     await database.close();
     expect(swept).toEqual([]);
   });
+
+  test('a pass ends what is over age on a parked endpoint, for where no worker is resident', async () => {
+    await using outbox = await freshOutbox(open, {
+      policies: { short: { gapsMs: [3_600_000, 3_600_000] } },
+      policy: 'short',
+    });
+    await using merchant = await scriptedEndpoint(500);
+    await outbox.putEndpoint({ id: 'm', url: merchant.url });
+    const dead: string[] = [];
+    outbox.sender.on('dead', ({ reason }) => dead.push(reason));
+    await park(outbox, 'm');
+    await outbox.query("update outbox set first_attempt_at = first_attempt_at - interval '5 hours'");
+
+    expect(await outbox.sender.runOnce()).toMatchObject({ claimed: 0, dead: 10 });
+
+    expect(dead).toEqual(Array.from({ length: 10 }, () => 'gave-up-by-age'));
+  });
+
+  test('an outage of ours that never ends gives a row up after 30 days, attempted before or not', async () => {
+    await using outbox = await freshOutbox(open, once);
+    await using closed = await scriptedEndpoint(200);
+    await closed.goDown();
+    const endpoints = Array.from({ length: 9 }, (_, n) => `m${n}`);
+    for (const id of endpoints) {
+      await outbox.putEndpoint({ id, url: closed.url });
+      await enqueue(outbox, id, 1);
+    }
+    await outbox.query(
+      'update outbox set attempts = 1, first_attempt_at = now() where number = (select min(number) from outbox)',
+    );
+    await outbox.age({ byMs: 29 * 24 * 3_600_000 });
+    expect(await outbox.sender.runOnce()).toMatchObject({ claimed: 9, retrying: 9 });
+    await outbox.age({ byMs: 2 * 24 * 3_600_000 });
+    expect(await outbox.sender.runOnce()).toMatchObject({ claimed: 9, dead: 9 });
+    const { items } = await outbox.sender.operations.list();
+    expect(items.map(({ reason }) => reason).sort()).toEqual([
+      'gave-up-by-age',
+      ...Array.from({ length: 8 }, () => 'never-attempted'),
+    ]);
+  });
 });

@@ -1,4 +1,5 @@
 import { checkSchemaVersion } from './outbox/migrate.js';
+import { sweepOverAge } from './outbox/sweep.js';
 import { Pipeline, type PassSummary, type WorkerParts } from './pipeline.js';
 
 /** A resident worker. */
@@ -78,11 +79,31 @@ export async function runOnce(
       else if (wasIdle) break;
       else await pipeline.drained();
     }
+    if (parts.options.breaker && signal?.aborted !== true) pipeline.summary.dead += await endOverAge(parts);
   } finally {
     await pipeline.drained();
     signal?.removeEventListener('abort', stop);
   }
   return pipeline.summary;
+}
+
+/**
+ * Ends what is over age on parked endpoints, as the upkeep beside a resident worker does. @returns how many were ended.
+ *
+ * The oldest rows come first: a batch in which none had to end is the last one that a pass looks at.
+ */
+async function endOverAge({ database, schema, defaultPolicy, hooks }: WorkerParts): Promise<number> {
+  let ended = 0;
+  let after: string | null = '0';
+  while (after !== null) {
+    const { swept, next }: Awaited<ReturnType<typeof sweepOverAge>> = await sweepOverAge(database, {
+      ...{ schema, defaultPolicy, after },
+    });
+    for (const notification of swept) hooks.emit('dead', notification);
+    ended += swept.length;
+    after = swept.length > 0 ? next : null;
+  }
+  return ended;
 }
 
 interface Loop {

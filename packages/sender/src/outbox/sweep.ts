@@ -1,4 +1,4 @@
-import { neverAttemptedAfterMs } from '../settlements.js';
+import { waitsForMs } from '../settlements.js';
 import { decodePolicy, giveUpAgeMs } from '../rules/policies.js';
 import { intOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
 import { quoteSchema } from './schema-name.js';
@@ -59,7 +59,7 @@ export async function sweepOverAge(
 
 function reasonOf(row: Row, defaultPolicy: string): string | null {
   const age = textOrNull(row, 'age_ms');
-  if (age === null) return Number(textOf(row, 'round_age_ms')) > neverAttemptedAfterMs ? 'never-attempted' : null;
+  if (age === null) return Number(textOf(row, 'round_age_ms')) > waitsForMs ? 'never-attempted' : null;
   const policy = decodePolicy(textOrNull(row, 'policy') ?? defaultPolicy);
   return Number(age) > giveUpAgeMs(policy, intOrNull(row, 'max_attempts')) ? 'gave-up-by-age' : null;
 }
