@@ -90,7 +90,7 @@ function readOf(
     `with newest as materialized (
        select n.number from jsonb_array_elements_text($1::text::jsonb) e(id)
          cross join lateral (select n.number from ${name}.notification n
-           where n.endpoint = e.id and n.source = $2 order by n.number desc limit ${newestNotifications}) n
+           where n.endpoint = e.id and n.source = $2 order by n.number + 0 desc limit ${newestNotifications}) n
         order by n.number desc limit ${newestNotifications}
      ), logged as materialized (
        select a.outcome, a.duration_ms, floor(extract(epoch from a.started_at) / 60)::int4 as minute

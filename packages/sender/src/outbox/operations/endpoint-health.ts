@@ -79,7 +79,7 @@ async function readHealth(
                 percentile_disc(0.95) within group (order by a.duration_ms) filter (where a.ordinal is not null) as p95_ms,
                 max(a.started_at) as last_at
            from (select n.number from ${name}.notification n where n.endpoint = e.id and n.source = e.source
-                  order by n.number desc limit ${newestNotifications}) n
+                  order by n.number + 0 desc limit ${newestNotifications}) n
            cross join lateral (select * from ${name}.attempt a where a.notification_number = n.number
                                 order by a.number desc limit 20) a) l
       where e.source = $1 and e.id = any (array(select jsonb_array_elements_text($2::text::jsonb)))`,

@@ -37,54 +37,57 @@ export async function driversOf(
   const driver = (value: Parameter | undefined, from: (placeholder: string, bound: Bound) => string): Driver[] => {
     if (value === undefined) return [];
     const parameters: Parameter[] = [context.source, value, before ?? null, ...bounds];
-    const bound: Bound = (table) =>
-      `($1::text is not null and ${table}.number < coalesce($3::text::bigint, 9223372036854775807)
-        and ${table}.number >= coalesce($4::text::bigint, 0) and ${table}.number <= coalesce($5::text::bigint, 9223372036854775807))
-        order by ${table}.number desc limit ${scanLimit}`;
+    const bound: Bound = (number) =>
+      `($1::text is not null and ${number} < coalesce($3::text::bigint, 9223372036854775807)
+        and ${number} >= coalesce($4::text::bigint, 0) and ${number} <= coalesce($5::text::bigint, 9223372036854775807))
+        order by ${number} desc limit ${scanLimit}`;
     return [{ sql: from('$2', bound), parameters, isDueOrder: false }];
   };
+  // `+ 0` makes it the index on that very expression, which the planner cannot trade for the primary key.
   const notification = (column: string) => (placeholder: string, bound: Bound) =>
-    `select n.number from ${name}.notification n where n.${column} = ${placeholder} and ${bound('n')}`;
-  const outbox = (condition: string) => (placeholder: string, bound: Bound) =>
-    `select o.number from ${name}.outbox o where ${placeholder}::text is not null and ${condition} and ${bound('o')}`;
+    `select n.number + 0 as number from ${name}.notification n where n.${column} = ${placeholder} and ${bound('(n.number + 0)')}`;
+  const ended = (state: number) => (placeholder: string, bound: Bound) =>
+    `select o.number + 0 as number from ${name}.outbox o where ${placeholder}::text is not null and o.state = ${state} and ${bound('(o.number + 0)')}`;
   const { state, reason } = filter;
   const isEnded = state === 'dead' || state === 'cancelled' || state === 'closed';
   const drivers = [
     ...driver(
       filter.ids && JSON.stringify(filter.ids.map(uuidOf)),
       (p, bound) =>
-        `select n.number from ${name}.notification n
-          where n.id = any (array(select jsonb_array_elements_text(${p}::text::jsonb)::uuid)) and ${bound('n')}`,
+        `select n.number from (select n.number from ${name}.notification n
+            where n.id = any (array(select jsonb_array_elements_text(${p}::text::jsonb)::uuid)) offset 0) n where ${bound('n.number')}`,
     ),
     ...driver(filter.bizId, notification('biz_id')),
     ...driver(filter.subject, notification('subject')),
     ...driver(
       filter.search,
-      (
-        p,
-        bound,
-      ) => `select number from ((select n.number from ${name}.notification n where n.biz_id = ${p} and ${bound('n')})
-        union (select n.number from ${name}.notification n where n.subject = ${p} and ${bound('n')})) n order by number desc limit ${scanLimit}`,
+      (p, bound) =>
+        `select number from ((${notification('biz_id')(p, bound)}) union (${notification('subject')(p, bound)})) n order by number desc limit ${scanLimit}`,
     ),
     ...driver(
       reason === undefined || commonReasons.includes(reason) ? undefined : reason,
       (p, bound) =>
-        `select o.number from ${name}.outbox o where o.reason = ${p} and o.state <> 0 and ${isUncommon('o')} and ${bound('o')}`,
+        `select o.number + 0 as number from ${name}.outbox o
+          where o.reason = ${p} and o.state <> 0 and ${isUncommon('o')} and ${bound('(o.number + 0)')}`,
     ),
-    ...driver(isEnded ? state : undefined, outbox(isEnded ? `o.state = ${stateNumber(state)}` : 'false')),
+    ...(isEnded ? driver(state, ended(stateNumber(state))) : []),
     ...driver(filter.endpoint, notification('endpoint')),
     ...driver(
       filter.endpoints && JSON.stringify(filter.endpoints),
       (p, bound) => `select number from jsonb_array_elements_text(${p}::text::jsonb) e(id)
-        cross join lateral (select n.number from ${name}.notification n where n.endpoint = e.id and ${bound('n')}) n
+        cross join lateral (${notification('endpoint')('e.id', bound)}) n
         order by number desc limit ${scanLimit}`,
     ),
     ...driver(filter.type, notification('type')),
   ];
-  return drivers.length > 0 ? drivers : driver('all', outbox('true'));
+  if (drivers.length > 0) return drivers;
+  return driver(
+    'all',
+    (p, bound) => `select o.number from ${name}.outbox o where ${p}::text is not null and ${bound('o.number')}`,
+  );
 }
 
-type Bound = (table: string) => string;
+type Bound = (number: string) => string;
 
 /** The condition of the index over reasons that are worth a filter, literally. */
 function isUncommon(table: string): string {
