@@ -171,6 +171,20 @@ describe.each(databases)('endpoint health on $name', ({ open }) => {
     expect(await outbox.sender.endpoints.get('m')).toMatchObject({ parkedForMs: null, failures: 0, heldBecause: null });
   });
 
+  test('while the merchant is parked, what goes to another host is charged for its own failure there', async () => {
+    await using outbox = await freshOutbox(open, once);
+    await using merchant = await scriptedEndpoint(500);
+    await using elsewhere = await scriptedEndpoint(500);
+    await outbox.putEndpoint({ id: 'm', url: merchant.url });
+    await park(outbox, 'm');
+    const { id } = await outbox.sender.notify({ endpoint: 'm', ...paid, bizId: 'PAY100', url: elsewhere.url });
+    await endPark(outbox);
+
+    expect(await outbox.sender.runOnce()).toMatchObject({ claimed: 1, retrying: 1 });
+
+    expect(await outbox.sender.operations.show(id)).toMatchObject({ attempts: 1 });
+  });
+
   test('with the breaker switched off nothing is parked', async () => {
     await using outbox = await freshOutbox(open, once);
     await using merchant = await scriptedEndpoint(500);

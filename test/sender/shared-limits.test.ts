@@ -51,6 +51,22 @@ describe.each(databases)('shared limits on $name', ({ open }) => {
     await database.close();
   });
 
+  test('a rate holds for a worker without a breaker too, while others have the endpoint parked', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'm', maxPerSecond: 5 });
+    await enqueue(outbox, 20);
+    const database = openDatabase(outbox.database, {});
+    const claim = async () =>
+      (await claimLimited(database, { ...request(outbox), hasBreaker: false })).notifications.length;
+    await outbox.query(
+      "update endpoint_health set tokens = 5, tokens_at = now(), parked_until = now() + interval '1 hour'",
+    );
+    expect(await claim()).toBe(5);
+    await outbox.query('update endpoint_health set tokens_at = now()');
+    expect(await claim()).toBe(0);
+    await database.close();
+  });
+
   test('an endpoint with a shared limit is served beside the rotation', async () => {
     await using outbox = await freshOutbox(open);
     await outbox.putEndpoint({ id: 'm', maxInFlightEverywhere: 2 });

@@ -145,7 +145,9 @@ export class Pipeline {
       return;
     }
     try {
-      const target = { notification, endpoint };
+      // Sent elsewhere it finds out nothing about the endpoint, so it is no probe, and is charged like any other.
+      const isProbe = notification.isProbe && !isElsewhere(notification, endpoint);
+      const target = { notification: { ...notification, isProbe }, endpoint };
       const result = await attemptNotification(this.#parts, target, toDatabaseMs, this.#abort.signal);
       this.#conclude(held, endpoint, result);
     } catch (error) {
@@ -226,19 +228,23 @@ function isUnreachable(outcome: Outcome): boolean {
   return outcome.kind === 'not-sent' && (outcome.because === 'dns' || outcome.because === 'connect');
 }
 
-/** A notification's own URL on another host says nothing about the endpoint. */
 function healthFactOf(
-  { endpointKey, number, url, isProbe }: ClaimedNotification,
+  notification: ClaimedNotification,
   endpoint: EndpointSettings,
   { outcome, judgement, hasBreaker }: AttemptResult & { hasBreaker: boolean },
 ): HealthFact {
-  const isElsewhere = url !== null && endpoint.url !== null && originOf(url) !== originOf(endpoint.url);
+  const { endpointKey, number, isProbe } = notification;
   const isGone = judgement.kind === 'retry' && judgement.gone === true;
   const restMs = judgement.endpointNotBeforeMs ?? 0;
   const failure = hasBreaker ? 'failure' : 'none';
   const reply = outcome.kind === 'replied' ? 'good' : 'none';
   const kind = judgement.countsForBreaker && !(restMs > 0 && !hasBreaker) ? failure : reply;
-  return { endpointKey, number, isProbe, isGone, restMs, kind: isElsewhere ? 'none' : kind };
+  return { endpointKey, number, isProbe, isGone, restMs, kind: isElsewhere(notification, endpoint) ? 'none' : kind };
+}
+
+/** A notification's own URL on another host says nothing about the endpoint. */
+function isElsewhere({ url }: ClaimedNotification, endpoint: EndpointSettings): boolean {
+  return url !== null && endpoint.url !== null && originOf(url) !== originOf(endpoint.url);
 }
 
 /** A URL enqueued in SQL is only checked when it is sent. */

@@ -149,7 +149,7 @@ function spentTokens(name: string): string {
      set tokens = ${refilledTokens} - (select count(*) from claimed), tokens_at = now()
     from ${name}.endpoint e
    where e.key = $1::text::bigint and h.endpoint_key = e.key and e.max_per_second is not null
-     and h.parked_until is null -- a probe has written this row already
+     and not ($7::boolean and h.parked_until is not null) -- a probe has written this row already
 )`;
 }
 
