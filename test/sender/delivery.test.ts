@@ -199,12 +199,16 @@ describe.each(databases)('a delivery on $name', ({ open }) => {
 
 describe.each(databases)('runOnce on $name', ({ open }) => {
   test('sends at most as many as it is told, and the next pass goes on', async () => {
-    await using endpoint = await scriptedEndpoint(200);
+    await using endpoint = await scriptedEndpoint({ delayMs: 20 });
     await using outbox = await freshOutbox(open);
     await outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url });
+    const eightSlots = { concurrency: 8, prefetch: 0, maxInFlightPerEndpoint: 8 }; // more are free, in the end, than may be claimed
     await outbox.sender.notifyMany(Array.from({ length: 25 }, (_, n) => ({ ...event, bizId: `PAY${n}` })));
 
-    expect(await outbox.sender.runOnce({ limit: 10, concurrency: 4 })).toMatchObject({ claimed: 10, delivered: 10 });
+    expect(await outbox.sender.runOnce({ limit: 10, ...eightSlots })).toMatchObject({
+      claimed: 10,
+      delivered: 10,
+    });
     expect(endpoint.requests).toHaveLength(10);
     expect(await outbox.sender.runOnce({ limit: 1 })).toMatchObject({ claimed: 1, delivered: 1 });
     expect(await outbox.sender.runOnce({ limit: 100 })).toMatchObject({ claimed: 14, delivered: 14 });

@@ -113,9 +113,12 @@ describe.each(databases)('a notification on $name', ({ open }) => {
     expect(await outbox.show()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('to a private address that was not allowed reaches nobody, says which option to change, and follows the schedule (R125)', async () => {
+  test('to a private address that is not allowed reaches nobody, says which option to change, and follows the schedule (R125)', async () => {
     await using endpoint = await scriptedEndpoint(200);
-    await using outbox = await opened(endpoint.url, { id: 'merchant-42', allowPrivateNetwork: false });
+    await using outbox = await opened(endpoint.url);
+    const forbidden = outbox.putEndpoint({ id: 'merchant-43', url: endpoint.url, allowPrivateNetwork: false });
+    await expect(forbidden).rejects.toMatchObject({ code: 'SENDER_ENDPOINT_URL', problem: 'forbidden-address' });
+    await outbox.query(`update endpoint set allow_private_network = '{}'`); // as of a name that resolves to it now
     const refused: string[] = [];
     outbox.sender.on('refused', ({ because }) => refused.push(because));
 
