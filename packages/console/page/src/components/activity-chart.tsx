@@ -32,7 +32,7 @@ export function AttemptsChart({ minutes }: { minutes: readonly MinuteShape[] }) 
     >
       <BarChart data={data} barCategoryGap={1} accessibilityLayer={false}>
         <CartesianGrid vertical={false} stroke="var(--line)" />
-        <XAxis dataKey="time" {...axis} minTickGap={40} />
+        <XAxis dataKey="time" {...axis} minTickGap={40} height={20} />
         <YAxis {...axis} width={44} allowDecimals={false} />
         <Tooltip {...tooltip} cursor={{ fill: 'var(--chart-cursor)' }} />
         <Bar
@@ -69,7 +69,7 @@ export function LatencyChart({ minutes }: { minutes: readonly MinuteShape[] }) {
     >
       <AreaChart data={data} accessibilityLayer={false}>
         <CartesianGrid vertical={false} stroke="var(--line)" />
-        <XAxis dataKey="time" {...axis} minTickGap={40} />
+        <XAxis dataKey="time" {...axis} minTickGap={40} height={20} />
         <YAxis {...axis} width={44} allowDecimals={false} />
         <Tooltip {...tooltip} />
         <Area

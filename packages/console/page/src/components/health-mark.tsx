@@ -19,7 +19,7 @@ export function isUnwell(endpoint: EndpointShape): boolean {
 const tones: Readonly<Record<Health, string>> = {
   held: 'closed',
   parked: 'dead',
-  failing: 'sending',
+  failing: 'failing',
   well: 'delivered',
   idle: 'cancelled',
 };
