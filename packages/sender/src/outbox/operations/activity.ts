@@ -7,7 +7,7 @@ import type { OperationContext } from './context.js';
 export interface ActivityOptions {
   /** How far back, in whole minutes; 1 to 180. @default 60 */
   minutes?: number;
-  /** Only these endpoints. Their newest 5,000 notifications are looked at. */
+  /** Only these endpoints. Their newest 1,000 notifications are looked at. */
   endpoints?: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const attemptsPerMinute = 20_000;
 /** An attempt is logged when it is settled, which may be this long after it began: until then its minute is read again. */
 const openMinutes = 3;
 const maxMinutes = 180;
-const newestNotifications = 5_000;
+const newestNotifications = 1_000;
 
 /**
  * Attempts per minute, oldest first, this minute last.

@@ -4,8 +4,10 @@ import { stateNumber } from '../states.js';
 import { uuidOf, type OperationContext } from './context.js';
 import { commonReasons, type NotificationFilter } from './filter.js';
 
-/** The numbers of candidates, read from one index in the order of the page, at most {@link scanLimit}. */
+/** The numbers of candidates, read from one index in the order of the page. */
 export interface Driver {
+  /** How many it reads at most. */
+  scan: number;
   sql: string;
   parameters: readonly Parameter[];
   /** By due time instead of newest first. */
@@ -28,9 +30,10 @@ export function isDueOrder(filter: NotificationFilter): boolean {
 export async function driversOf(
   context: OperationContext,
   filter: NotificationFilter,
-  position: readonly string[] | undefined,
+  place: { position: readonly string[] | undefined; scan: number },
 ): Promise<Driver[]> {
-  if (isDueOrder(filter)) return [dueDriver(context, filter, position)];
+  const { position, scan } = place;
+  if (isDueOrder(filter)) return [dueDriver(context, filter, place)];
   const [before] = position ?? [];
   const bounds = await numberBounds(context, filter);
   const name = quoteSchema(context.schema);
@@ -40,8 +43,8 @@ export async function driversOf(
     const bound: Bound = (number) =>
       `($1::text is not null and ${number} < coalesce($3::text::bigint, 9223372036854775807)
         and ${number} >= coalesce($4::text::bigint, 0) and ${number} <= coalesce($5::text::bigint, 9223372036854775807))
-        order by ${number} desc limit ${scanLimit}`;
-    return [{ sql: from('$2', bound), parameters, isDueOrder: false }];
+        order by ${number} desc limit ${scan}`;
+    return [{ sql: from('$2', bound), parameters, scan, isDueOrder: false }];
   };
   // `+ 0` makes it the index on that very expression, which the planner cannot trade for the primary key.
   const notification = (column: string) => (placeholder: string, bound: Bound) =>
@@ -62,7 +65,7 @@ export async function driversOf(
     ...driver(
       filter.search,
       (p, bound) =>
-        `select number from ((${notification('biz_id')(p, bound)}) union (${notification('subject')(p, bound)})) n order by number desc limit ${scanLimit}`,
+        `select number from ((${notification('biz_id')(p, bound)}) union (${notification('subject')(p, bound)})) n order by number desc limit ${scan}`,
     ),
     ...driver(
       reason === undefined || commonReasons.includes(reason) ? undefined : reason,
@@ -76,7 +79,7 @@ export async function driversOf(
       filter.endpoints && JSON.stringify(filter.endpoints),
       (p, bound) => `select number from jsonb_array_elements_text(${p}::text::jsonb) e(id)
         cross join lateral (${notification('endpoint')('e.id', bound)}) n
-        order by number desc limit ${scanLimit}`,
+        order by number desc limit ${scan}`,
     ),
     ...driver(filter.type, notification('type')),
   ];
@@ -97,7 +100,7 @@ function isUncommon(table: string): string {
 function dueDriver(
   context: OperationContext,
   filter: NotificationFilter,
-  position: readonly string[] | undefined,
+  { position, scan }: { position: readonly string[] | undefined; scan: number },
 ): Driver {
   const name = quoteSchema(context.schema);
   const only = filter.endpoint === undefined ? filter.endpoints : [filter.endpoint];
@@ -106,7 +109,7 @@ function dueDriver(
   parameters.push(dueUs ?? null, number ?? null);
   const beyond = `o.due_at >= coalesce('epoch'::timestamptz + $3::text::bigint * interval '1 microsecond', '-infinity'::timestamptz)
         and ($3::text is null or (o.due_at, o.number) > ('epoch'::timestamptz + $3::text::bigint * interval '1 microsecond', $4::text::bigint))
-      order by o.due_at, o.number limit ${scanLimit}`;
+      order by o.due_at, o.number limit ${scan}`;
   const lanes = [0, 1].map((lane) =>
     only === undefined
       ? `(select o.number, o.due_at from ${name}.outbox o where o.state = 0 and (o.lane + 0) = ${lane} and ${beyond})`
@@ -116,10 +119,11 @@ function dueDriver(
            where e.source = $1 and e.id = any (array(select jsonb_array_elements_text($2::text::jsonb))))`,
   );
   return {
-    sql: `select number, (extract(epoch from due_at) * 1000000)::bigint as due_us
-        from (${lanes.join(' union all ')}) o
-       where $1::text is not null and coalesce($2::text, $3::text, $4::text, '') is not null order by due_at, number limit ${scanLimit}`,
+    sql: `select number, due_us from (
+         select number, (extract(epoch from due_at) * 1000000)::bigint as due_us from (${lanes.join(' union all ')}) o) o
+       where $1::text is not null and coalesce($2::text, $3::text, $4::text, '') is not null order by due_us, number limit ${scan}`,
     parameters,
+    scan,
     isDueOrder: true,
   };
 }

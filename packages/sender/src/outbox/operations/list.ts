@@ -30,22 +30,37 @@ export async function list(
   }
   const filterMark = createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 8);
   const position = after === undefined ? undefined : positionOf(after, filterMark, isDueOrder(wanted));
-  const { driver, parameters } = await chooseDriver(context, wanted, position);
-  const conditions = ['n.source = $1', ...conditionsOf(wanted, parameters)];
-  const rows = await context.database.query(
+  // Most pages are full after a few rows; only what is rare is looked for further back.
+  for (const scan of [Math.min(4 * (limit + 1), scanLimit), scanLimit]) {
+    const page = await readPage(context, { filter: wanted, limit, place: { position, scan } });
+    if (page.isWhole || scan === scanLimit) {
+      const next = page.last === undefined ? null : [filterMark, ...placeOf(page.last)].join('.');
+      return { items: page.rows.map(summaryOf), next };
+    }
+  }
+  throw new Error('the last scan of a list gives a page');
+}
+
+/** `last` is where to go on; `isWhole` says that looking further back would not add to this page. */
+async function readPage(
+  context: OperationContext,
+  question: { filter: NotificationFilter; limit: number; place: { position: string[] | undefined; scan: number } },
+): Promise<{ rows: Row[]; last: Row | undefined; isWhole: boolean }> {
+  const { filter, limit, place } = question;
+  const { driver, parameters } = await chooseDriver(context, filter, place);
+  const conditions = ['n.source = $1', ...conditionsOf(filter, parameters)];
+  const found = await context.database.query(
     pageStatement(context.schema, { driver, conditions, limit: limit + 1 }),
     parameters,
   );
-  const items = rows.slice(0, limit);
-  const last = rows.length > limit ? items.at(-1) : await lastScanned(context, driver);
-  return {
-    items: items.map(summaryOf),
-    next: last === undefined ? null : [filterMark, ...placeOf(last)].join('.'),
-  };
+  const rows = found.slice(0, limit);
+  if (found.length > limit) return { rows, last: rows.at(-1), isWhole: true };
+  const last = await lastScanned(context, driver);
+  return { rows, last, isWhole: last === undefined };
 }
 
 /** The rows are joined one by one: a hash join of two whole tables looks cheaper to the planner than it is. */
-export function pageStatement(schema: string, page: { driver: Driver; conditions: string[]; limit: number }): string {
+function pageStatement(schema: string, page: { driver: Driver; conditions: string[]; limit: number }): string {
   const { driver, conditions, limit } = page;
   return `${selectSummaries(schema, {
     more: `, ${driver.isDueOrder ? 's.due_us::text' : 'null::text'} as due_us`,
@@ -59,15 +74,15 @@ export function pageStatement(schema: string, page: { driver: Driver; conditions
 async function chooseDriver(
   context: OperationContext,
   filter: NotificationFilter,
-  position: string[] | undefined,
+  place: { position: string[] | undefined; scan: number },
 ): Promise<{ driver: Driver; parameters: Parameter[] }> {
-  const drivers = await driversOf(context, filter, position);
+  const drivers = await driversOf(context, filter, place);
   for (const driver of drivers.length > 1 ? drivers : []) {
     const [row] = await context.database.query(
       `select count(*)::int4 as count from (${driver.sql}) s`,
       driver.parameters,
     );
-    if (row !== undefined && intOf(row, 'count') < scanLimit) return { driver, parameters: [...driver.parameters] };
+    if (row !== undefined && intOf(row, 'count') < driver.scan) return { driver, parameters: [...driver.parameters] };
   }
   const [driver] = drivers;
   if (driver === undefined) throw new Error('no driver for a list');
@@ -83,7 +98,7 @@ async function lastScanned(context: OperationContext, driver: Driver): Promise<R
        from (${driver.sql}) s order by ${order} limit 1`,
     driver.parameters,
   );
-  return row !== undefined && intOf(row, 'count') >= scanLimit ? row : undefined;
+  return row !== undefined && intOf(row, 'count') >= driver.scan ? row : undefined;
 }
 
 function placeOf(row: Row): string[] {
