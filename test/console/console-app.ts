@@ -9,7 +9,7 @@ import { databases } from '../fixtures/databases.ts';
 import { freshOutbox, type Outbox } from '../sender/fresh-outbox.ts';
 
 /** Who may come in, by the name in the header `x-actor`. */
-export const people: Readonly<Record<string, Access>> = {
+const people: Readonly<Record<string, Access>> = {
   vera: { actor: 'vera', role: 'viewer' },
   ruth: { actor: 'ruth', role: 'reader' },
   olga: { actor: 'olga', role: 'operator' },

@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http';
  */
 
 const cookieName = 'bestnotify-csrf';
-export const csrfHeader = 'x-csrf-token';
+const csrfHeader = 'x-csrf-token';
 const tokenPattern = /^[\w-]{43}$/;
 
 /** The token of this browser and, if it has none yet, the cookie that gives it one. */

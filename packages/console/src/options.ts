@@ -8,7 +8,7 @@ import { ConfigurationError } from './errors.js';
  */
 export type Role = 'viewer' | 'reader' | 'operator';
 
-export const roles: readonly Role[] = ['viewer', 'reader', 'operator'];
+const roles: readonly Role[] = ['viewer', 'reader', 'operator'];
 
 /** Who is asking, and what is theirs. */
 export interface Access {

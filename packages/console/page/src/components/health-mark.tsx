@@ -5,7 +5,7 @@ import { Mark } from './small-parts.tsx';
 
 export type Health = 'held' | 'parked' | 'failing' | 'well' | 'idle';
 
-export function healthOf(endpoint: EndpointShape): Health {
+function healthOf(endpoint: EndpointShape): Health {
   if (endpoint.heldBecause !== null) return 'held';
   if (endpoint.parkedForMs !== null) return 'parked';
   if (endpoint.failures > 0) return 'failing';
