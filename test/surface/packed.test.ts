@@ -22,7 +22,8 @@ afterAll(() => project[Symbol.asyncDispose]());
 describe.each(publicPackages)('$name, packed', ({ name, specifiers }) => {
   test('contains what it needs and nothing else', async () => {
     const files = (await runQuietly('tar', ['-tzf', project.tarball(name)])).split('\n');
-    const expected = /^package\/(dist\/.+\.(js|cjs|d\.ts|d\.cts)|dist\/page\/.+\.(html|js|css|svg|md)|package\.json|README\.md|LICENSE)$/;
+    const expected =
+      /^package\/(dist\/.+\.(js|cjs|d\.ts|d\.cts)|dist\/page\/.+\.(html|js|css|svg|md)|package\.json|README\.md|LICENSE)$/;
     expect(files.filter((file) => !expected.test(file))).toEqual([]);
     expect(files.filter((file) => /README|LICENSE/.test(file)).sort()).toEqual([
       'package/LICENSE',
