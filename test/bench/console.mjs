@@ -10,6 +10,8 @@ import { freshOutbox, putEndpoints, source } from './harness/outbox.mjs';
 const { rows, requests } = readArguments({ rows: 2_000_000, requests: 200 }, { rows: 50_000, requests: 20 });
 const limitMs = 100;
 const endpoints = 1_000;
+/** Measured too, but what is promised is about lists of notifications. */
+const otherQuestions = ['one notification', 'endpoints', 'overview', 'overview, limited', 'audit'];
 
 await printConditions({ databaseUrl: process.env['DATABASE_URL'] });
 const outbox = await freshOutbox('console');
@@ -50,7 +52,8 @@ try {
     results.push({ name, items, p50Ms: at(0.5), p95Ms: at(0.95), maxMs: at(1) });
   }
   console.table(results);
-  const slowest = results.reduce((one, other) => (other.p95Ms > one.p95Ms ? other : one));
+  const lists = results.filter(({ name }) => !otherQuestions.includes(name));
+  const slowest = lists.reduce((one, other) => (other.p95Ms > one.p95Ms ? other : one));
   console.log(
     JSON.stringify({ bench: 'console', rows, requests, slowest, isWithin: slowest.p95Ms < limitMs, limitMs }),
   );
