@@ -1,6 +1,7 @@
 import { generateSecret, PayloadConflictError, type CallerTransaction, type Enqueued } from '@bestnotify/sender';
+import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
 import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { awaitUntil } from '../fixtures/await-until.ts';
@@ -223,6 +224,39 @@ describe("a postgres.js client of the platform's own", () => {
     const at = new Date('2026-01-01T00:00:00Z');
     const [row] = await client`select ${at}::timestamptz as at, ${client.json({ a: 1 })}::jsonb as json`;
     expect(row).toEqual({ at, json: { a: 1 } });
+  });
+
+  test('is a pool outside of begin, and refused as one, like a pool of pg and drizzle over either', async () => {
+    await using outbox = await opened();
+    await using one = connections(1);
+    const pool = new Pool({ connectionString: requiredEnv('DATABASE_URL'), max: 1 });
+
+    for (const tx of [one.client, pool, drizzle(one.client), drizzleNodePostgres(pool)]) {
+      const refused = outbox.sender.notify(event, { tx });
+      await expect(refused).rejects.toMatchObject({ code: 'SENDER_CONFIGURATION', option: 'tx' });
+    }
+
+    expect((await outbox.sender.operations.list()).items).toEqual([]);
+    await pool.end();
+  });
+
+  test('is good as a connection that the platform keeps for itself', async () => {
+    await using outbox = await opened();
+    await using one = connections(1);
+    const reserved = await one.client.reserve();
+    const single = new Client({ connectionString: requiredEnv('DATABASE_URL') });
+    await single.connect();
+
+    await reserved`begin`;
+    await outbox.sender.notify(event, { tx: reserved });
+    await reserved`rollback`;
+    reserved.release();
+    await single.query('begin');
+    await outbox.sender.notify({ ...event, bizId: 'PAY2' }, { tx: drizzleNodePostgres(single) });
+    await single.query('commit');
+    await single.end();
+
+    expect((await outbox.sender.operations.list()).items.map((item) => item.bizId)).toEqual(['PAY2']);
   });
 
   test('may rename the columns of its results', async () => {

@@ -21,6 +21,7 @@ export type CallerTransaction = Pick<DrizzleLike, 'execute'> | PostgresJsClient 
  * @throws {@link ConfigurationError} if it is none of the clients we know.
  */
 export function overTransaction(tx: CallerTransaction): Queryable {
+  refusePool(tx);
   if (isDrizzle(tx)) return overDrizzle(tx);
   if (hasMethod(tx, 'unsafe')) return overPostgresJs(tx as PostgresJsClient);
   if (hasMethod(tx, 'query')) {
@@ -33,6 +34,23 @@ export function overTransaction(tx: CallerTransaction): Queryable {
     option: 'tx',
     problem: 'is not a transaction of drizzle, postgres.js, pg or PGlite',
     fix: 'Pass the object that your transaction callback receives.',
+  });
+}
+
+/**
+ * A pool runs each statement on whatever connection is free, outside the transaction that the caller has open elsewhere:
+ * the notification would be real although the order is rolled back.
+ */
+function refusePool(tx: CallerTransaction): void {
+  const client: unknown = isDrizzle(tx) ? (tx as { $client?: unknown }).$client : tx;
+  const isPool =
+    (hasMethod(client, 'begin') && hasMethod(client, 'reserve')) || // postgres.js outside begin()
+    (hasMethod(client, 'connect') && typeof (client as { totalCount?: unknown }).totalCount === 'number'); // a Pool of pg
+  if (!isPool) return;
+  throw new ConfigurationError({
+    option: 'tx',
+    problem: 'is a pool of connections, not a transaction',
+    fix: 'Pass the object that your transaction callback receives, or leave tx out to write at once.',
   });
 }
 
