@@ -68,12 +68,17 @@ export function createHooks(): Hooks {
     // Not emitter.emit(): it throws for an `error` nobody listens to, and stops at the first listener that throws.
     for (const listener of emitter.listeners(name)) {
       try {
-        (listener as Listener<Name>)(event);
+        const result: unknown = (listener as Listener<Name>)(event);
+        // Nobody waits for an async listener, so nobody else would catch what it throws: that ends the process.
+        if (result instanceof Promise) result.catch((error: unknown) => complain(name, error));
       } catch (error) {
-        if (name === 'error') process.emitWarning(error instanceof Error ? error : String(error));
-        else emit('error', { during: `listener of ${name}`, error });
+        complain(name, error);
       }
     }
+  };
+  const complain = (name: EventName, error: unknown) => {
+    if (name === 'error') process.emitWarning(error instanceof Error ? error : String(error));
+    else emit('error', { during: `listener of ${name}`, error });
   };
   return {
     on: (name, listener) => void emitter.on(name, listener),

@@ -13,7 +13,8 @@ import { version } from '../src/version.js';
 
 const secret = generateSecret();
 const body = Buffer.from('{"source":"acme-pay"}');
-const notification = { id: 'ntf_1', type: 'payment.success', url: null, contentType: 'application/json', body };
+const named = { source: 'acme-pay', to: 'merchant-42', type: 'payment.success', bizId: 'PAY1' };
+const notification = { id: 'ntf_1', ...named, url: null, contentType: 'application/json', body };
 const endpoint: EndpointParts = {
   url: 'https://merchant.example/notify',
   profile: 'v1',

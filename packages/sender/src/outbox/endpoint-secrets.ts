@@ -1,4 +1,4 @@
-import { parseSigningKey } from '@bestnotify/protocol';
+import { parseSigningKey, signBody } from '@bestnotify/protocol';
 import { textOf, type Queryable } from './database.js';
 import type { EndpointContext } from './endpoints.js';
 import { SecretInUseError } from './errors.js';
@@ -14,9 +14,10 @@ export interface NamedSecret {
 }
 
 /** @throws SecretError (of the protocol), which names the first wrong character and never the secret. */
-export function namedSecret(given: string | NamedSecret): NamedSecret {
+export function namedSecret(given: string | NamedSecret, profile: 'v1' | 'body-hmac' = 'v1'): NamedSecret {
   const named = typeof given === 'string' ? { id: '', secret: given } : given;
-  parseSigningKey(named.secret);
+  if (profile === 'v1') parseSigningKey(named.secret);
+  else signBody(Buffer.alloc(0), named.secret); // its key is a plain string, and never one of the other profile
   return named;
 }
 

@@ -98,7 +98,7 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
   checkId(input.id);
   const columns = columnsOf(context, input);
   const wire = checkWire(input);
-  const secrets = input.secrets?.map(namedSecret);
+  const secrets = input.secrets?.map((secret) => namedSecret(secret, input.profile));
   if (secrets !== undefined && (secrets.length === 0 || secrets.length > maxLiveSecrets)) {
     throw new ConfigurationError({ option: 'secrets', problem: `must hold 1 to ${maxLiveSecrets} secrets` });
   }
@@ -170,7 +170,7 @@ export async function ensureEndpoint(
   database: Queryable,
   direct: { to: string; secret: string },
 ): Promise<void> {
-  const { id, secret } = namedSecret(direct.secret);
+  const { id, secret } = namedSecret(direct.secret, context.defaults.profile);
   const fingerprint = await context.fingerprint(database, secret);
   const known = await getEndpoint({ ...context, database }, direct.to);
   if (known === undefined) {

@@ -18,6 +18,11 @@ export function createFingerprinter(schema: string): (database: Queryable, secre
       if (rows[0] === undefined) throw new Error(`schema ${schema} has lost its fingerprint key (table setting)`);
       key = bytesOf(rows[0], 'value');
     }
-    return createHmac('sha256', key).update(keyBytes(secret)).digest();
+    return createHmac('sha256', key).update(bytesOfSecret(secret)).digest();
   };
+}
+
+/** A secret of the profile `body-hmac` is a plain string; its UTF-8 bytes are the key. */
+function bytesOfSecret(secret: string): Uint8Array {
+  return /^wh(?:sec|sk)_/.test(secret) ? keyBytes(secret) : Buffer.from(secret, 'utf8');
 }

@@ -6,7 +6,10 @@ import type { TlsSettings } from './tls-identity.js';
 /** The parts of a claimed notification that make its request. */
 export interface NotificationParts {
   id: string;
+  source: string;
+  to: string;
   type: string;
+  bizId: string;
   /** Its own URL; null means the endpoint's. */
   url: string | null;
   contentType: string;
@@ -55,6 +58,7 @@ export function composeRequest(attempt: {
   attemptNumber: number;
 }): ComposedRequest {
   const { notification, endpoint } = attempt;
+  const body = endpoint.profile === 'v1' ? notification.body : bodyHmacBody(notification);
   return {
     url: notification.url ?? endpoint.url ?? '',
     headers: {
@@ -63,9 +67,9 @@ export function composeRequest(attempt: {
       'content-type': notification.contentType,
       'accept-encoding': 'identity',
       'user-agent': userAgent,
-      ...(endpoint.profile === 'v1' ? signedHeaders(attempt) : bodyHmacHeaders(attempt)),
+      ...(endpoint.profile === 'v1' ? signedHeaders(attempt) : bodyHmacHeaders(attempt, body)),
     },
-    body: notification.body,
+    body,
     allowHttp: endpoint.allowHttp,
     allowPrivateNetwork: endpoint.allowPrivateNetwork,
     tls: endpoint.tls ?? undefined,
@@ -87,11 +91,28 @@ function signedHeaders({ notification, endpoint, timestampSeconds, attemptNumber
 }
 
 /** The profile has one signature. While two keys overlap it is the older one's: the merchant has until its end to learn the new one. */
-function bodyHmacHeaders({ notification, endpoint }: Attempt): Record<string, string> {
+function bodyHmacHeaders({ notification, endpoint }: Attempt, body: Buffer): Record<string, string> {
   return {
-    [headerNames.bodySignature]: signBody(notification.body, endpoint.secrets[0]?.secret ?? ''),
+    [headerNames.bodySignature]: signBody(body, endpoint.secrets[0]?.secret ?? ''),
     [headerNames.eventType]: notification.type,
   };
+}
+
+/**
+ * The profile's body: `data` as it was encoded, with the members `notification_id` and `type` behind it; a raw body unchanged.
+ *
+ * The envelope ends in `data`, and no string in it can hold an unescaped quote, so the text is cut out and never printed anew.
+ */
+function bodyHmacBody({ id, source, to, type, bizId, body }: NotificationParts): Buffer {
+  const text = body.toString('utf8');
+  const start = JSON.stringify({ source, to, type, bizId }).slice(0, -1);
+  const at = text.indexOf(',"data":');
+  if (!text.startsWith(start) || at < 0) return body;
+  const data = text.slice(at + ',"data":'.length, -1).trim();
+  if (!data.startsWith('{')) throw new TypeError(`data of ${id} must be an object for the profile body-hmac`);
+  const members = data.slice(1, -1).trim();
+  const added = JSON.stringify({ notification_id: id, type }).slice(1);
+  return Buffer.from(`{${members}${members === '' ? '' : ','}${added}`, 'utf8');
 }
 
 const parsedKeys = new Map<string, SigningKey>();
