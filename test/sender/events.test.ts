@@ -94,6 +94,26 @@ describe.each(databases)('events on $name', ({ open }) => {
     expect((await outbox.sender.operations.list({ state: 'delivered' })).items).toHaveLength(3);
   });
 
+  test('an async listener that rejects ends no process', async () => {
+    await using endpoint = await scriptedEndpoint(200);
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url });
+    await outbox.sender.notify(event);
+    const unhandled: unknown[] = [];
+    const collectUnhandled = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', collectUnhandled);
+    const broken = (): Promise<void> => Promise.reject(new Error('the alert could not be sent'));
+    outbox.sender.on('delivered', broken);
+    const told = collect(outbox, 'error');
+
+    await outbox.sender.runOnce();
+    await new Promise((resolve) => setImmediate(resolve)); // rejections are reported in the next turn
+    process.off('unhandledRejection', collectUnhandled);
+
+    expect(unhandled).toEqual([]);
+    expect(told).toMatchObject([['error', { during: 'listener of delivered' }]]);
+  });
+
   test('a broken listener of error itself, or none at all, stops nothing', async () => {
     await using endpoint = await scriptedEndpoint(200);
     await using outbox = await freshOutbox(open);

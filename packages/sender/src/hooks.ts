@@ -70,7 +70,11 @@ export function createHooks(): Hooks {
       try {
         const result: unknown = (listener as Listener<Name>)(event);
         // Nobody waits for an async listener, so nobody else would catch what it throws: that ends the process.
-        if (result instanceof Promise) result.catch((error: unknown) => complain(name, error));
+        if (result instanceof Promise) {
+          result.catch((error: unknown) => {
+            complain(name, error);
+          });
+        }
       } catch (error) {
         complain(name, error);
       }
