@@ -102,8 +102,8 @@ describe.each(databases)('events on $name', ({ open }) => {
     const unhandled: unknown[] = [];
     const collectUnhandled = (reason: unknown) => unhandled.push(reason);
     process.on('unhandledRejection', collectUnhandled);
-    const broken = (): Promise<void> => Promise.reject(new Error('the alert could not be sent'));
-    outbox.sender.on('delivered', broken);
+    // eslint-disable-next-line @typescript-eslint/no-misused-promises -- what a platform without this rule writes
+    outbox.sender.on('delivered', () => Promise.reject(new Error('the alert could not be sent')));
     const told = collect(outbox, 'error');
 
     await outbox.sender.runOnce();

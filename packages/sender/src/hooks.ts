@@ -68,7 +68,7 @@ export function createHooks(): Hooks {
     // Not emitter.emit(): it throws for an `error` nobody listens to, and stops at the first listener that throws.
     for (const listener of emitter.listeners(name)) {
       try {
-        const result: unknown = (listener as Listener<Name>)(event);
+        const result = (listener as (event: SenderEvents[Name]) => unknown)(event);
         // Nobody waits for an async listener, so nobody else would catch what it throws: that ends the process.
         if (result instanceof Promise) {
           result.catch((error: unknown) => {
