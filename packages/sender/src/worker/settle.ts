@@ -83,7 +83,8 @@ with input as materialized (
          settled_at = case when i.state = 0 then null else now() end,
          reason = i.reason
     from input i
-   where o.number = i.number and o.claim_token = i.token
+   where o.number = any (array(select number from input)) -- whatever the planner thinks of the join: by the key
+     and o.number = i.number and o.claim_token = i.token
   returning o.number, o.round
 ), logged as (
   insert into ${name}.attempt (notification_number, round, ordinal, started_at, duration_ms, outcome, status, because, hint, error, snippet, url)
