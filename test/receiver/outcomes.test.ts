@@ -173,9 +173,9 @@ describe.each(stores)('what a handler does decides the answer, on $name', ({ ope
   test('a handler that never ends lets go of its notification after one more lease', async () => {
     let runs = 0;
     const { receiver, sender } = merchant({
-      handlerTimeoutMs: 20,
-      leaseMs: 100,
-      heartbeatMs: 25,
+      handlerTimeoutMs: 100,
+      leaseMs: 1_000,
+      heartbeatMs: 200,
       handler: () => ((runs += 1) === 1 ? new Promise(() => undefined) : undefined),
     });
     expect(line(await sender.once(event))).toBe('500 fail handler-error');
@@ -187,13 +187,13 @@ describe.each(stores)('what a handler does decides the answer, on $name', ({ ope
 
   test('a handler slower than its lease keeps it, because the lease is renewed', async () => {
     const { receiver, sender } = merchant({
-      leaseMs: 60,
-      heartbeatMs: 15,
-      handler: () => new Promise((resolve) => setTimeout(resolve, 300)),
+      leaseMs: 600,
+      heartbeatMs: 100,
+      handler: () => new Promise((resolve) => setTimeout(resolve, 1_800)),
     });
     const first = sender.once(event);
     for (let i = 0; i < 4; i += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await new Promise((resolve) => setTimeout(resolve, 300));
       expect(line(await sender.once(event))).toBe('409 fail in-progress');
     }
     expect(line(await first)).toBe('200 success handled');
