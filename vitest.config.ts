@@ -21,7 +21,5 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
-    // Leases and deadlines are real time: on a shared machine one stall can outlast them. What fails twice has failed.
-    retry: process.env['CI'] === undefined ? 0 : 1,
   },
 });
