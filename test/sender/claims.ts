@@ -62,7 +62,7 @@ export function countByEndpoint(claimed: readonly ClaimedNotification[]): Record
 export function settlementFor(claimed: ClaimedNotification, given: Partial<Settlement> = {}): Settlement {
   return {
     ...{ number: claimed.number, token: claimed.token, state: 0, delayMs: 60_000, reason: null, isCharged: true },
-    ...{ mayHaveArrived: false, waits: 0, isReturn: false },
+    ...{ heldMs: claimed.heldMs, mayHaveArrived: false, waits: 0, isReturn: false },
     attempt: {
       ...{ ordinal: claimed.attempts + 1, startedAtMs: 1_800_000_000_000, durationMs: 12, outcome: 'refused' },
       ...{ status: 500, because: 'status-500', hint: null, error: null, snippetHex: '6661696c' },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { claimStatement } from '../../packages/sender/src/worker/claim-statement.ts';
-import { settleStatement } from '../../packages/sender/src/worker/settle.ts';
+import { settleParameters, settleStatement } from '../../packages/sender/src/worker/settle.ts';
 import { databases } from '../fixtures/databases.ts';
 import { requiredEnv } from '../fixtures/required-env.ts';
 import { freshOutbox, type Outbox } from './fresh-outbox.ts';
@@ -142,27 +142,15 @@ describe.each(statistics)('plans with statistics %s', (_name, prepare) => {
     );
     expect(batch).toHaveLength(limit);
     const settlements = batch.map((row) => ({
-      ...{
-        ...row,
-        state: 1,
-        delayMs: 0,
-        reason: 'handled',
-        isCharged: true,
-        mayHaveArrived: true,
-        waits: 0,
-        isReturn: false,
-      },
-      ...{
-        isLogged: true,
-        ordinal: 1,
-        startedAtMs: 0,
-        durationMs: 1,
-        outcome: 'acknowledged',
-        because: 'handled',
-        url: '',
+      ...row,
+      ...{ state: 1 as const, delayMs: 0, reason: 'handled', isCharged: true, heldMs: 0, mayHaveArrived: true },
+      ...{ waits: 0, isReturn: false },
+      attempt: {
+        ...{ ordinal: 1, startedAtMs: 0, durationMs: 1, outcome: 'acknowledged' as const, status: 200 },
+        ...{ because: 'handled', hint: null, error: null, snippetHex: null, url: '' },
       },
     }));
-    const plan = await planOf(settleStatement(outbox.schema), [JSON.stringify(settlements)]);
+    const plan = await planOf(settleStatement(outbox.schema), settleParameters(settlements));
     expectSmall(plan, 4 * limit);
   });
 });

@@ -1,6 +1,5 @@
 import type { ResolvedWorkerOptions } from './options.js';
 import type { EndpointSettings } from './outbox/load-endpoints.js';
-import { decodePolicy } from './rules/policies.js';
 import { settlementOf } from './settlements.js';
 import type { ClaimedNotification } from './worker/claim-batch.js';
 import { composeRequest } from './worker/compose-request.js';
@@ -30,28 +29,39 @@ export interface AttemptResult {
   settlement: Settlement;
 }
 
+interface Target {
+  notification: ClaimedNotification;
+  endpoint: EndpointSettings;
+}
+
 /**
  * The steps between claim and settle, in order: compose, deliver, judge, and the verdict in the words of the outbox.
  *
  * @param toDatabaseMs - turns a moment of the monotonic clock into the database's time, in ms since 1970.
  */
-export async function attemptNotification(
+export function attemptNotification(
   parts: AttemptParts,
-  { notification, endpoint }: { notification: ClaimedNotification; endpoint: EndpointSettings },
+  target: Target,
   toDatabaseMs: (atMs: number) => number,
   signal: AbortSignal,
 ): Promise<AttemptResult> {
   const startedAtMs = toDatabaseMs(parts.now());
-  const outcome = await send(
-    parts,
-    { notification, endpoint, timestampSeconds: Math.floor(startedAtMs / 1000) },
-    signal,
+  return send(parts, target, Math.floor(startedAtMs / 1000), signal).then((outcome) =>
+    judge(parts, target, outcome, { startedAtMs, endedAtMs: toDatabaseMs(parts.now()) }),
   );
+}
+
+function judge(
+  parts: AttemptParts,
+  { notification, endpoint }: Target,
+  outcome: Outcome,
+  { startedAtMs, endedAtMs }: { startedAtMs: number; endedAtMs: number },
+): AttemptResult {
   const judgement = judgeResponse(outcome, {
     ack: endpoint.ack,
     acks: parts.acks,
     isOwnUrl: notification.url !== null,
-    now: new Date(toDatabaseMs(parts.now())),
+    now: new Date(endedAtMs),
   });
   const settlement = settlementOf(notification, {
     outcome,
@@ -59,30 +69,34 @@ export async function attemptNotification(
     facts: describeAttempt(outcome, judgement, { url: notification.url ?? endpoint.url ?? '' }),
     startedAtMs,
     // The notification's own policy, else the endpoint's as it is now, else the sender's.
-    policy: decodePolicy(notification.policy ?? endpoint.policy ?? parts.defaultPolicy),
+    policy: notification.policy ?? endpoint.policy ?? parts.defaultPolicy,
     maxAttempts: notification.maxAttempts ?? endpoint.maxAttempts,
     random: parts.random(),
   });
   return { outcome, judgement, settlement };
 }
 
-async function send(
+const noBody = Buffer.alloc(0);
+
+function send(
   parts: AttemptParts,
-  request: { notification: ClaimedNotification; endpoint: EndpointSettings; timestampSeconds: number },
+  { notification, endpoint }: Target,
+  timestampSeconds: number,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { notification, endpoint, timestampSeconds } = request;
   try {
-    const composed = composeRequest({
-      notification: { ...notification, body: notification.body ?? Buffer.alloc(0) },
+    const { id, source, to, type, bizId, url, contentType, body, attempts } = notification;
+    const request = composeRequest({
+      notification: { id, source, to, type, bizId, url, contentType, body: body ?? noBody },
       endpoint,
       timestampSeconds,
-      attemptNumber: notification.attempts + 1,
+      attemptNumber: attempts + 1,
     });
-    return await parts.deliverer.deliver(composed, { signal });
+    return parts.deliverer.deliver(request, { signal });
   } catch (error) {
     // A key that cannot be read, say: ours to mend, and no reason to use up the merchant's attempts (R178, R194).
     parts.onError(`composing ${notification.id}`, error);
-    return { kind: 'internal', error: error instanceof Error ? error.message : String(error), durationMs: 0 };
+    const text = error instanceof Error ? error.message : String(error);
+    return Promise.resolve({ kind: 'internal', error: text, durationMs: 0 });
   }
 }

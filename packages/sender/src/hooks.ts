@@ -59,6 +59,8 @@ export interface Hooks {
   on<Name extends EventName>(name: Name, listener: Listener<Name>): void;
   off<Name extends EventName>(name: Name, listener: Listener<Name>): void;
   emit<Name extends EventName>(name: Name, event: SenderEvents[Name]): void;
+  /** Whether anybody listens: an event nobody hears need not be made. */
+  hears(name: EventName): boolean;
 }
 
 export function createHooks(): Hooks {
@@ -88,5 +90,6 @@ export function createHooks(): Hooks {
     on: (name, listener) => void emitter.on(name, listener),
     off: (name, listener) => void emitter.off(name, listener),
     emit,
+    hears: (name) => emitter.listenerCount(name) > 0,
   };
 }

@@ -51,8 +51,6 @@ export class Pipeline {
   readonly #health: HealthReporter;
   readonly #suspension: Suspension;
   readonly #abort = new AbortController();
-  readonly #claims = new WeakMap<ClaimedNotification, Claim>();
-  readonly #settled = new WeakSet<ClaimedNotification>();
   readonly #undecided = new Set<Promise<void>>();
 
   constructor(parts: WorkerParts) {
@@ -109,33 +107,32 @@ export class Pipeline {
 
   async #take({ notifications, claimedAtMs, sentAtMs }: TimedBatch): Promise<void> {
     const claimEndsAtMs = sentAtMs + this.#parts.options.leaseMs;
-    const rows = notifications.map((notification) => ({ notification, claimEndsAtMs }));
+    const toDatabaseMs = (atMs: number) => claimedAtMs + (atMs - sentAtMs);
+    const hold = (endpoints?: ReadonlyMap<string, EndpointSettings>): Held[] =>
+      notifications.map((notification) => {
+        const endpoint = endpoints?.get(notification.endpointKey);
+        return { notification, endpoint, claimEndsAtMs, toDatabaseMs, isSettled: false };
+      });
     let endpoints: ReadonlyMap<string, EndpointSettings>;
     try {
       endpoints = await this.#endpoints.load(
         new Map(notifications.map(({ endpointKey, endpointRevision }) => [endpointKey, endpointRevision])),
       );
     } catch (error) {
-      for (const held of rows) this.#settle(held, returnOf(held.notification)); // else they would wait for their lease
+      for (const held of hold()) this.#settle(held, returnOf(held.notification)); // else they would wait for their lease
       throw error;
     }
-    const toDatabaseMs = (atMs: number) => claimedAtMs + (atMs - sentAtMs);
-    for (const { notification } of rows) {
-      this.#claims.set(notification, { endpoint: endpoints.get(notification.endpointKey), toDatabaseMs });
-    }
-    this.slots.add(rows);
+    this.slots.add(hold(endpoints));
   }
 
   async #carryOut(held: Held): Promise<void> {
-    const { notification } = held;
+    const { notification, endpoint, toDatabaseMs } = held;
     const { options, hooks, now } = this.#parts;
-    const claim = this.#claims.get(notification);
     // One that waited too long could outlive its claim if it were started now.
-    if (claim === undefined || now() + options.requestTimeoutMs + marginOf(options) / 2 > held.claimEndsAtMs) {
+    if (now() + options.requestTimeoutMs + marginOf(options) / 2 > held.claimEndsAtMs) {
       this.#settle(held, returnOf(notification));
       return;
     }
-    const { endpoint, toDatabaseMs } = claim;
     if (notification.lostClaims >= lostClaimsAlert) {
       hooks.emit('claimsLost', { ...factsOf(notification), lostClaims: notification.lostClaims });
     }
@@ -197,8 +194,8 @@ export class Pipeline {
   #settle(held: Held, settlement: Settlement, isRefusal = false): void {
     const { notification, claimEndsAtMs } = held;
     const { hooks } = this.#parts;
-    if (this.#settled.has(notification)) return; // what went wrong afterwards must not undo it
-    this.#settled.add(notification);
+    if (held.isSettled) return; // what went wrong afterwards must not undo it
+    held.isSettled = true;
     const done = (isSettled: boolean) => {
       this.#count(settlement, isSettled);
       if (isSettled) report(hooks, notification, { settlement, isRefusal });
@@ -215,12 +212,6 @@ export class Pipeline {
     else if (settlement.state === 2) summary.dead += 1;
     else summary.retrying += 1;
   }
-}
-
-interface Claim {
-  endpoint: EndpointSettings | undefined;
-  /** The database's time at a moment of the monotonic clock, in ms since 1970. */
-  toDatabaseMs: (atMs: number) => number;
 }
 
 /** No connection came about: a dead endpoint looks like that, and so does a host without a network. */

@@ -20,17 +20,24 @@ export function report(
   notification: ClaimedNotification,
   { settlement, isRefusal }: { settlement: Settlement; isRefusal: boolean },
 ): void {
-  const facts = factsOf(notification);
   const attempts = notification.attempts + Number(settlement.isCharged);
-  if (settlement.attempt !== null) {
+  if (settlement.attempt !== null && hooks.hears('attempt')) {
+    const facts = factsOf(notification);
     const { ordinal, outcome, status, because, hint, error, durationMs } = settlement.attempt;
     const nextInMs = settlement.state === 0 ? settlement.delayMs : null;
     hooks.emit('attempt', { ...facts, ordinal, outcome, status, because, hint, error, durationMs, nextInMs });
   }
   if (isRefusal && settlement.attempt !== null) {
-    hooks.emit('refused', { ...facts, because: settlement.attempt.because, hint: settlement.attempt.hint });
+    hooks.emit('refused', {
+      ...factsOf(notification),
+      because: settlement.attempt.because,
+      hint: settlement.attempt.hint,
+    });
   }
-  if (settlement.state === 1)
-    hooks.emit('delivered', { ...facts, reason: settlement.reason ?? 'acknowledged', attempts });
-  if (settlement.state === 2) hooks.emit('dead', { ...facts, reason: settlement.reason ?? 'unknown', attempts });
+  if (settlement.state === 1 && hooks.hears('delivered')) {
+    hooks.emit('delivered', { ...factsOf(notification), reason: settlement.reason ?? 'acknowledged', attempts });
+  }
+  if (settlement.state === 2) {
+    hooks.emit('dead', { ...factsOf(notification), reason: settlement.reason ?? 'unknown', attempts });
+  }
 }

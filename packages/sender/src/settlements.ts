@@ -1,6 +1,6 @@
 import type { EndpointSettings } from './outbox/load-endpoints.js';
 import { scheduleNext, unchargedDelayMs } from './rules/backoff.js';
-import type { Policy } from './rules/policies.js';
+import { decodePolicy } from './rules/policies.js';
 import type { ClaimedNotification } from './worker/claim-batch.js';
 import type { AttemptFacts } from './worker/describe-attempt.js';
 import type { Judgement, Outcome } from './worker/outcome.js';
@@ -27,45 +27,68 @@ export function endWithoutRequest(
   return mayBeForgotten && !notification.duplicateAccepted ? 'outlived-retention' : undefined;
 }
 
+/** How an attempt ended, and what its next one depends on. */
+interface AttemptEnd {
+  outcome: Outcome;
+  judgement: Judgement;
+  facts: AttemptFacts;
+  startedAtMs: number;
+  /** As text: only a failure needs it. */
+  policy: string;
+  maxAttempts: number | null;
+  random: number;
+}
+
 /** A verdict in the words of the outbox. Pure: `random` only feeds the jitter. */
-export function settlementOf(
-  notification: ClaimedNotification,
-  result: {
-    outcome: Outcome;
-    judgement: Judgement;
-    facts: AttemptFacts;
-    startedAtMs: number;
-    policy: Policy;
-    maxAttempts: number | null;
-    random: number;
-  },
-): Settlement {
-  const { outcome, judgement, facts, policy, maxAttempts, random } = result;
+export function settlementOf(notification: ClaimedNotification, result: AttemptEnd): Settlement {
+  const { outcome, judgement, facts } = result;
   // A probe is sent to find out about the endpoint, not for the row's own sake.
   const isCharged = judgement.kind !== 'uncharged' && !(judgement.kind === 'retry' && notification.isProbe);
-  const ordinal = isCharged ? notification.attempts + 1 : null;
-  const base = {
+  const { state, delayMs, reason } = fateOf(notification, result, isCharged);
+  return {
     number: notification.number,
     token: notification.token,
+    state,
+    delayMs,
+    reason,
     isCharged,
+    heldMs: notification.heldMs,
     mayHaveArrived: mayHaveArrived(outcome, judgement),
     waits: isCharged ? 0 : notification.waits + 1,
     isReturn: false,
-    attempt: { ...facts, ordinal, startedAtMs: result.startedAtMs, durationMs: Math.round(outcome.durationMs) },
+    attempt: {
+      ordinal: isCharged ? notification.attempts + 1 : null,
+      startedAtMs: result.startedAtMs,
+      durationMs: Math.round(outcome.durationMs),
+      outcome: facts.outcome,
+      status: facts.status,
+      because: facts.because,
+      hint: facts.hint,
+      error: facts.error,
+      snippetHex: facts.snippetHex,
+      url: facts.url,
+    },
   };
+}
+
+type Fate = Pick<Settlement, 'state' | 'delayMs' | 'reason'>;
+
+/** Where a verdict leaves the row. */
+function fateOf(notification: ClaimedNotification, result: AttemptEnd, isCharged: boolean): Fate {
+  const { outcome, judgement, policy, maxAttempts, random } = result;
   switch (judgement.kind) {
     case 'delivered':
-      return { ...base, state: 1, delayMs: 0, reason: judgement.reason };
+      return { state: 1, delayMs: 0, reason: judgement.reason };
     case 'dead':
-      return { ...base, state: 2, delayMs: 0, reason: judgement.because };
+      return { state: 2, delayMs: 0, reason: judgement.because };
     case 'uncharged':
       // What we stopped ourselves is due again at once, whatever its age: its turn was taken from it.
-      if (outcome.kind === 'aborted') return { ...base, state: 0, delayMs: 0, reason: null };
-      return waiting(notification, base, unchargedDelayMs(notification.waits));
+      if (outcome.kind === 'aborted') return { state: 0, delayMs: 0, reason: null };
+      return waiting(notification, unchargedDelayMs(notification.waits));
     case 'retry': {
-      if (!isCharged) return waiting(notification, base, unchargedDelayMs(notification.waits));
+      if (!isCharged) return waiting(notification, unchargedDelayMs(notification.waits));
       const schedule = scheduleNext({
-        policy,
+        policy: decodePolicy(policy),
         maxAttempts,
         attemptsMade: notification.attempts + 1,
         ageMs: notification.ageMs ?? 0,
@@ -73,22 +96,20 @@ export function settlementOf(
         random,
       });
       return schedule.kind === 'dead'
-        ? { ...base, state: 2, delayMs: 0, reason: schedule.because }
-        : { ...base, state: 0, delayMs: schedule.delayMs, reason: null };
+        ? { state: 2, delayMs: 0, reason: schedule.because }
+        : { state: 0, delayMs: schedule.delayMs, reason: null };
     }
     default:
       return judgement satisfies never;
   }
 }
 
-type Base = Omit<Settlement, 'state' | 'delayMs' | 'reason'>;
-
 /** Nothing was charged: the row waits, but not for ever. */
-function waiting(notification: ClaimedNotification, base: Base, delayMs: number): Settlement {
+function waiting(notification: ClaimedNotification, delayMs: number): Fate {
   const { ageMs, roundAgeMs } = notification;
   return (ageMs ?? roundAgeMs) > waitsForMs
-    ? { ...base, state: 2, delayMs: 0, reason: ageMs === null ? 'never-attempted' : 'gave-up-by-age' }
-    : { ...base, state: 0, delayMs, reason: null };
+    ? { state: 2, delayMs: 0, reason: ageMs === null ? 'never-attempted' : 'gave-up-by-age' }
+    : { state: 0, delayMs, reason: null };
 }
 
 /** A row that is given back as it was, because it was not started. */
@@ -100,6 +121,7 @@ export function returnOf(notification: ClaimedNotification): Settlement {
     delayMs: 0,
     reason: null,
     isCharged: false,
+    heldMs: 0,
     mayHaveArrived: false,
     waits: notification.waits,
     isReturn: true,
@@ -110,8 +132,8 @@ export function returnOf(notification: ClaimedNotification): Settlement {
 /** A row that waits because of a fault of ours. */
 export function waitOf(notification: ClaimedNotification): Settlement {
   const { waits } = notification;
-  const base = { ...returnOf(notification), isReturn: false, waits: waits + 1 };
-  return waiting(notification, base, unchargedDelayMs(waits));
+  const fate = waiting(notification, unchargedDelayMs(waits));
+  return { ...returnOf(notification), ...fate, isReturn: false, waits: waits + 1 };
 }
 
 /** A row that ends without another request. */

@@ -1,8 +1,15 @@
+import type { EndpointSettings } from './outbox/load-endpoints.js';
 import type { ClaimedNotification } from './worker/claim-batch.js';
 
 /** A claimed notification that waits for a slot or has one. */
 export interface Held {
   notification: ClaimedNotification;
+  /** Undefined once it has been removed. */
+  endpoint: EndpointSettings | undefined;
+  /** The database's time at a moment of the monotonic clock, in ms since 1970; shared by all rows of one claim. */
+  toDatabaseMs: (atMs: number) => number;
+  /** Its verdict is on its way to the database, and will not be followed by another. */
+  isSettled: boolean;
   /** When the claim ends, on the monotonic clock, in ms. */
   claimEndsAtMs: number;
 }
@@ -25,9 +32,10 @@ export class WorkerSlots {
   readonly #limits: SlotLimits;
   readonly #start: (held: Held) => Promise<void>;
   readonly #waiting: Held[] = [];
-  readonly #inFlight = new Set<Promise<void>>();
+  #inFlight = 0;
   readonly #heldByEndpoint = new Map<string, number>();
   #onFinish: () => void = () => undefined;
+  #onIdle: (() => void)[] = [];
   /** Mean time a row takes, in ms, with more weight on the last ones. The first guess is a slow one. */
   #meanMs = 100;
 
@@ -39,7 +47,7 @@ export class WorkerSlots {
 
   /** Rows that may still be claimed. */
   get free(): number {
-    return Math.max(0, this.#limits.concurrency + this.#prefetch - this.#inFlight.size - this.#waiting.length);
+    return Math.max(0, this.#limits.concurrency + this.#prefetch - this.#inFlight - this.#waiting.length);
   }
 
   /** True if the queue is short enough that another claim is worth its round trip. */
@@ -48,7 +56,7 @@ export class WorkerSlots {
   }
 
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#inFlight;
   }
 
   /** Rows held by endpoint key, waiting ones included: the in-flight limit counts both. */
@@ -78,7 +86,7 @@ export class WorkerSlots {
 
   /** Resolves when nothing is in flight or waiting. */
   async idle(): Promise<void> {
-    while (this.#inFlight.size > 0) await Promise.race(this.#inFlight);
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
   /** Little's law: what the slots finish in {@link prefetchMs} at the pace of the last replies. */
@@ -88,19 +96,22 @@ export class WorkerSlots {
   }
 
   #fill(): void {
-    while (this.#inFlight.size < this.#limits.concurrency) {
+    while (this.#inFlight < this.#limits.concurrency) {
       const held = this.#waiting.shift();
       if (held === undefined) return;
       const startedAtMs = this.#limits.now();
-      const running = this.#start(held).finally(() => {
-        this.#meanMs += (this.#limits.now() - startedAtMs - this.#meanMs) / 16;
-        this.#inFlight.delete(running);
-        change(this.#heldByEndpoint, held.notification.endpointKey, -1);
-        this.#fill();
-        this.#onFinish();
-      });
-      this.#inFlight.add(running);
+      this.#inFlight += 1;
+      void this.#start(held).then(() => this.#finish(held, startedAtMs));
     }
+  }
+
+  #finish(held: Held, startedAtMs: number): void {
+    this.#meanMs += (this.#limits.now() - startedAtMs - this.#meanMs) / 16;
+    this.#inFlight -= 1;
+    change(this.#heldByEndpoint, held.notification.endpointKey, -1);
+    this.#fill();
+    this.#onFinish();
+    if (this.#inFlight === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }
 

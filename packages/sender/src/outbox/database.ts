@@ -64,7 +64,16 @@ export function bytesOf(row: Row, column: string): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** An array parameter as PostgreSQL's own literal, for a `$n::text[]` or `$n::bigint[]`: the same on every driver. */
-export function arrayLiteral(values: readonly (string | number)[]): string {
-  return `{${values.map((value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+/** An array parameter as PostgreSQL's own literal, for a `$n::text::text[]` or `$n::text::bigint[]`: the same on every driver. */
+export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {
+  let literal = '{';
+  for (const value of values) {
+    if (literal.length > 1) literal += ',';
+    literal += typeof value === 'string' ? quoted(value) : value === null ? 'NULL' : String(value);
+  }
+  return `${literal}}`;
+}
+
+function quoted(text: string): string {
+  return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
 }

@@ -8,6 +8,8 @@ const outageWindowMs = 5_000;
 export const outageDecisionMs = 1_000;
 export const firstSuspensionMs = 10_000;
 export const longestSuspensionMs = 60_000;
+/** How long a note stands before the same is noted again, in ms. */
+const sameNoteMs = 500;
 
 /**
  * Tells our own outage (no route, no name server) from endpoints that are down: then most of many endpoints fail to
@@ -18,6 +20,8 @@ export class OutageWatch {
 
   /** Notes how the last attempt at an endpoint ended. */
   note(endpointKey: string, at: { atMs: number; isUnreachable: boolean }): void {
+    const last = this.#last.get(endpointKey);
+    if (last?.isUnreachable === at.isUnreachable && at.atMs - last.atMs < sameNoteMs) return; // thousands a second say the same
     this.#last.delete(endpointKey); // the map stays in the order of time
     this.#last.set(endpointKey, at);
     for (const [key, { atMs }] of this.#last) {

@@ -1,14 +1,4 @@
-import {
-  arrayLiteral,
-  booleanOf,
-  bytesOf,
-  intOf,
-  intOrNull,
-  textOf,
-  textOrNull,
-  type Queryable,
-  type Row,
-} from '../outbox/database.js';
+import { arrayLiteral, bytesOf, textOf, textOrNull, type Queryable, type Row } from '../outbox/database.js';
 import { claimStatement, type ClaimScope } from './claim-statement.js';
 
 /** A notification that this worker may send until its claim ends. */
@@ -43,6 +33,8 @@ export interface ClaimedNotification {
   roundAgeMs: number;
   /** Since the first claim of any round, in ms. */
   knownForMs: number;
+  /** How long the endpoint has been held since the round began, or since its first charged attempt, in ms. */
+  heldMs: number;
   /** An earlier request may have reached the merchant. */
   mayHaveArrived: boolean;
   duplicateAccepted: boolean;
@@ -101,7 +93,7 @@ export async function runClaim(database: Queryable, request: ClaimRequest, scope
     arrayLiteral(busy.map(([, count]) => count)),
     hasBreaker,
   ]);
-  const notifications = rows.map((row) => ({ ...notificationOf(row), token }));
+  const notifications = rows.map((row) => notificationOf(row, token));
   return {
     notifications,
     claimedAtMs: rows[0] === undefined ? 0 : Number(textOf(rows[0], 'claimed_at_ms')),
@@ -109,35 +101,63 @@ export async function runClaim(database: Queryable, request: ClaimRequest, scope
   };
 }
 
-function notificationOf(row: Row): Omit<ClaimedNotification, 'token'> {
-  const age = textOrNull(row, 'age_ms');
-  const heldMs = Number(textOf(row, 'held_ms'));
+/** What the claim says about rows that are not at a plain first attempt. */
+type History = Pick<
+  ClaimedNotification,
+  'round' | 'attempts' | 'lostClaims' | 'waits' | 'policy' | 'maxAttempts' | 'ageMs' | 'roundAgeMs' | 'knownForMs'
+> &
+  Pick<ClaimedNotification, 'heldMs' | 'mayHaveArrived' | 'duplicateAccepted' | 'isProbe' | 'isTroubled'>;
+
+const firstAttempt: History = {
+  round: 1,
+  attempts: 0,
+  lostClaims: 0,
+  waits: 0,
+  policy: null,
+  maxAttempts: null,
+  ageMs: null,
+  roundAgeMs: 0,
+  knownForMs: 0,
+  heldMs: 0,
+  mayHaveArrived: false,
+  duplicateAccepted: false,
+  isProbe: false,
+  isTroubled: false,
+};
+
+function notificationOf(row: Row, token: string): ClaimedNotification {
+  const text = textOrNull(row, 'history');
+  const history = text === null ? firstAttempt : (JSON.parse(text) as History);
+  const { ageMs, heldMs } = history;
+  // One literal, not a spread: a worker makes thousands of these a second.
   return {
     number: textOf(row, 'number'),
     id: `ntf_${textOf(row, 'id')}`,
+    token,
     endpointKey: textOf(row, 'endpoint_key'),
-    round: intOf(row, 'round'),
-    attempts: intOf(row, 'attempts'),
-    lostClaims: intOf(row, 'lost_claims'),
-    waits: intOf(row, 'waits'),
+    round: history.round,
+    attempts: history.attempts,
+    lostClaims: history.lostClaims,
+    waits: history.waits,
     source: textOf(row, 'source'),
     to: textOf(row, 'endpoint'),
     type: textOf(row, 'type'),
     bizId: textOf(row, 'biz_id'),
     subject: textOrNull(row, 'subject'),
     url: textOrNull(row, 'url'),
-    policy: textOrNull(row, 'policy'),
-    maxAttempts: intOrNull(row, 'max_attempts'),
+    policy: history.policy,
+    maxAttempts: history.maxAttempts,
     contentType: textOf(row, 'content_type'),
     body: row['body'] === null ? null : bytesOf(row, 'body'),
-    ageMs: age === null ? null : Math.max(0, Number(age) - heldMs),
-    roundAgeMs: Math.max(0, Number(textOf(row, 'round_age_ms')) - Math.max(0, heldMs)),
-    knownForMs: Number(textOf(row, 'known_for_ms')),
-    mayHaveArrived: booleanOf(row, 'may_have_arrived'),
-    duplicateAccepted: booleanOf(row, 'duplicate_accepted'),
+    ageMs: ageMs === null ? null : Math.max(0, ageMs - heldMs),
+    roundAgeMs: Math.max(0, history.roundAgeMs - Math.max(0, heldMs)),
+    knownForMs: history.knownForMs,
+    heldMs,
+    mayHaveArrived: history.mayHaveArrived,
+    duplicateAccepted: history.duplicateAccepted,
     endpointRevision: textOrNull(row, 'endpoint_revision'),
-    isProbe: booleanOf(row, 'is_probe'),
-    isTroubled: booleanOf(row, 'is_troubled'),
+    isProbe: history.isProbe,
+    isTroubled: history.isTroubled,
   };
 }
 

@@ -61,14 +61,10 @@ export function composeRequest(attempt: {
   const body = endpoint.profile === 'v1' ? notification.body : bodyHmacBody(notification);
   return {
     url: notification.url ?? endpoint.url ?? '',
-    headers: {
-      ...endpoint.headers,
-      ...(endpoint.auth && { authorization: authorizationOf(endpoint.auth) }),
-      'content-type': notification.contentType,
-      'accept-encoding': 'identity',
-      'user-agent': userAgent,
-      ...(endpoint.profile === 'v1' ? signedHeaders(attempt) : bodyHmacHeaders(attempt, body)),
-    },
+    headers: withEndpointHeaders(
+      endpoint,
+      endpoint.profile === 'v1' ? signedHeaders(attempt) : bodyHmacHeaders(attempt, body),
+    ),
     body,
     allowHttp: endpoint.allowHttp,
     allowPrivateNetwork: endpoint.allowPrivateNetwork,
@@ -78,10 +74,19 @@ export function composeRequest(attempt: {
 
 type Attempt = Parameters<typeof composeRequest>[0];
 
+/** Ours win over the endpoint's own, of which nearly all endpoints have none. */
+function withEndpointHeaders({ headers, auth }: EndpointParts, ours: Record<string, string>): Record<string, string> {
+  if (!headers && !auth) return ours;
+  return { ...headers, ...(auth && { authorization: authorizationOf(auth) }), ...ours };
+}
+
 function signedHeaders({ notification, endpoint, timestampSeconds, attemptNumber }: Attempt): Record<string, string> {
-  const { id, type, body } = notification;
+  const { id, type, body, contentType } = notification;
   const keys = endpoint.secrets.slice(-maxLiveKeys).map(({ secret }) => signingKey(secret));
   return {
+    'content-type': contentType,
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
     [headerNames.id]: id,
     [headerNames.timestamp]: String(timestampSeconds),
     [headerNames.signature]: signNotification({ id, timestampSeconds, body, keys }),
@@ -93,6 +98,9 @@ function signedHeaders({ notification, endpoint, timestampSeconds, attemptNumber
 /** The profile has one signature. While two keys overlap it is the older one's: the merchant has until its end to learn the new one. */
 function bodyHmacHeaders({ notification, endpoint }: Attempt, body: Buffer): Record<string, string> {
   return {
+    'content-type': notification.contentType,
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
     [headerNames.bodySignature]: signBody(body, endpoint.secrets[0]?.secret ?? ''),
     [headerNames.eventType]: notification.type,
   };

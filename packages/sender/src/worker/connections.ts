@@ -28,8 +28,11 @@ export interface Connections {
 
 const idleMs = 4000; // below the 5 s after which common servers close: a request into a closing connection is an attempt lost
 const longestIdleMs = 30_000;
-/** A connection in steady use is replaced after this long, so that a changed address is seen. */
-const connectionLifeMs = 5 * 60 * 1000;
+/**
+ * A group is replaced after this long, so that a changed address is seen also where a connection is in steady use.
+ * undici's own `clientTtl` reads the clock for each connection it looks at, dozens of times per request.
+ */
+const groupLifeMs = 5 * 60 * 1000;
 const maxHeaderBytes = 16 * 1024;
 const maxGroups = 500;
 
@@ -38,26 +41,39 @@ const maxGroups = 500;
  * another endpoint, nor reach an address on which only its first user was allowed.
  */
 export function createConnections(options: ConnectionPoolOptions): Connections {
-  const groups = new Map<string, Agent>();
+  const groups = new Map<string, { agent: Agent; madeAtMs: number }>();
+  const retired = new Set<Agent>();
   let isClosed = false;
+
+  /** It ends when its requests have; new ones make a new group. */
+  function retire(key: string, agent: Agent): void {
+    groups.delete(key);
+    retired.add(agent);
+    void agent.close().finally(() => retired.delete(agent));
+  }
+
   return {
     agentFor(needs) {
       if (isClosed) {
         throw new Error('the connections were closed');
       }
       const key = groupKey(needs);
+      const nowMs = performance.now();
       const known = groups.get(key);
-      if (known !== undefined) {
-        return known;
+      if (known !== undefined && nowMs - known.madeAtMs < groupLifeMs) {
+        return known.agent;
       }
-      dropOldest(groups);
+      const [oldest] = known !== undefined ? [[key, known] as const] : groups.size >= maxGroups ? groups : [];
+      if (oldest !== undefined) {
+        retire(oldest[0], oldest[1].agent);
+      }
       const agent = createAgent(options, needs);
-      groups.set(key, agent);
+      groups.set(key, { agent, madeAtMs: nowMs });
       return agent;
     },
     async close() {
       isClosed = true;
-      const agents = [...groups.values()];
+      const agents = [...retired, ...[...groups.values()].map(({ agent }) => agent)];
       groups.clear();
       await Promise.all(agents.map((agent) => agent.destroy()));
     },
@@ -66,19 +82,23 @@ export function createConnections(options: ConnectionPoolOptions): Connections {
 
 function groupKey({ rules, tls }: ConnectionNeeds): string {
   // Endpoints that open nothing are nearly all, and share one group.
-  const opened = rules.senderAllows.length === 0 ? [] : rules.endpointAllows.map(({ text }) => text);
-  return opened.length === 0 && tls === undefined ? '' : `${tlsIdentity(tls)} ${opened.sort().join(' ')}`;
+  const opened = rules.senderAllows.length === 0 ? '' : openedBy(rules);
+  return tls === undefined ? opened : `${tlsIdentity(tls)} ${opened}`;
 }
 
-function dropOldest(groups: Map<string, Agent>): void {
-  if (groups.size < maxGroups) {
-    return;
+const openedTexts = new WeakMap<AddressRules, string>();
+
+/** The networks that these rules open, as one text. */
+function openedBy(rules: AddressRules): string {
+  let text = openedTexts.get(rules);
+  if (text === undefined) {
+    text = rules.endpointAllows
+      .map((network) => network.text)
+      .sort()
+      .join(' ');
+    openedTexts.set(rules, text);
   }
-  for (const [key, agent] of groups) {
-    groups.delete(key);
-    void agent.close(); // ends when its requests have; new ones make a new group
-    break;
-  }
+  return text;
 }
 
 /** Settings are checked when they are stored; those that cannot be read now are the endpoint's to change. */
@@ -100,7 +120,6 @@ function createAgent(options: ConnectionPoolOptions, { rules, tls }: ConnectionN
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: longestIdleMs,
-    clientTtl: connectionLifeMs,
     // One deadline covers a whole attempt; timers that restart with each byte or interim reply would only seem to.
     headersTimeout: 0,
     bodyTimeout: 0,

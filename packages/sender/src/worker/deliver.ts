@@ -8,6 +8,7 @@ import { dnsLookUp, type LookUpName } from './look-up-name.js';
 import { describeError, NotSentError } from './not-sent-error.js';
 import type { Outcome } from './outcome.js';
 import { createResolver } from './resolve-address.js';
+import { RunningExchanges } from './running-exchanges.js';
 
 /** How requests are made. Every field is optional; see {@link delivererDefaults}. */
 export interface DelivererOptions {
@@ -55,11 +56,14 @@ export function createDeliverer(given: DelivererOptions = {}): Deliverer {
   const lookUp = options.lookUpName ?? dnsLookUp({ asksSystem: senderAllows.length > 0 });
   const resolver = createResolver({ lookUp, timeoutMs: connectTimeoutMs });
   const connections = createConnections({ resolver, connectTimeoutMs, maxConnectionsPerOrigin });
+  const publicOnly: AddressRules = { senderAllows, endpointAllows: [], denies };
   const rulesFor = memoize(1000, (request: ComposedRequest): AddressRules => ({
     senderAllows,
-    endpointAllows: senderAllows.length === 0 ? [] : networksOf(request.allowPrivateNetwork),
+    endpointAllows: networksOf(request.allowPrivateNetwork),
     denies,
   }));
+  const rulesOf = (request: ComposedRequest): AddressRules =>
+    senderAllows.length === 0 ? publicOnly : rulesFor(request.allowPrivateNetwork.join(' '), request);
   const targetOf = memoize(10_000, ({ url, allowHttp }: ComposedRequest) => {
     const { origin, pathname, search } = new URL(
       checkEndpointUrl(url, {
@@ -69,24 +73,17 @@ export function createDeliverer(given: DelivererOptions = {}): Deliverer {
     );
     return { origin, path: pathname + search };
   });
-  const attempts = abortableSet();
+  const running = new RunningExchanges(requestTimeoutMs);
 
   function send(request: ComposedRequest, onEnd: (outcome: Outcome) => void, signal: AbortSignal | undefined): void {
-    const target = targetOf(`${request.allowHttp} ${request.url}`, request);
-    const agent = connections.agentFor({
-      rules: rulesFor(request.allowPrivateNetwork.join(' '), request),
-      tls: request.tls,
-    });
-    const exchange = new Exchange((outcome) => {
-      clearTimeout(timer);
-      attempts.remove(signal, exchange);
+    const { origin, path } = targetOf(request.allowHttp ? request.url : `https only: ${request.url}`, request);
+    const agent = connections.agentFor({ rules: rulesOf(request), tls: request.tls });
+    const exchange = new Exchange(signal, (outcome) => {
+      running.remove(exchange);
       onEnd(outcome);
     });
-    const timer = setTimeout(() => {
-      exchange.timeOut(requestTimeoutMs);
-    }, requestTimeoutMs);
-    attempts.add(signal, exchange);
-    agent.dispatch({ ...target, method: 'POST', headers: request.headers, body: request.body }, exchange);
+    running.add(exchange);
+    agent.dispatch({ origin, path, method: 'POST', headers: request.headers, body: request.body }, exchange);
   }
 
   return {
@@ -132,34 +129,6 @@ function networksOf(texts: readonly string[]): Network[] {
       return [];
     }
   });
-}
-
-/** Running exchanges by the signal that stops them: one listener per signal, however many requests a worker has made. */
-function abortableSet() {
-  const bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
-  return {
-    add(signal: AbortSignal | undefined, exchange: Exchange): void {
-      if (signal === undefined) {
-        return;
-      }
-      let exchanges = bySignal.get(signal);
-      if (exchanges === undefined) {
-        const started = (exchanges = new Set<Exchange>());
-        bySignal.set(signal, exchanges);
-        signal.addEventListener('abort', () => {
-          for (const each of started) {
-            each.abort();
-          }
-        });
-      }
-      exchanges.add(exchange);
-    },
-    remove(signal: AbortSignal | undefined, exchange: Exchange): void {
-      if (signal !== undefined) {
-        bySignal.get(signal)?.delete(exchange);
-      }
-    },
-  };
 }
 
 /** Remembers results by key, bounded: the work is small, and so must the memory be. */

@@ -33,8 +33,20 @@ export function describeAttempt(
     hint: judgement.kind === 'retry' ? (judgement.hint ?? null) : null,
     error: 'error' in outcome ? cleanText(outcome.error) : null,
     snippetHex: keepsSnippet && body !== undefined ? snippetOf(body).toString('hex') : null,
-    url: describeUrl(url),
+    url: described(url),
   };
+}
+
+const describedUrls = new Map<string, string>();
+
+/** Nearly every attempt goes to a URL that was described before. */
+function described(url: string): string {
+  const known = describedUrls.get(url);
+  if (known !== undefined) return known;
+  if (describedUrls.size >= 1000) describedUrls.clear();
+  const text = describeUrl(url);
+  describedUrls.set(url, text);
+  return text;
 }
 
 /** A text for the log: one line, valid in every encoding and in PostgreSQL, without secrets. */

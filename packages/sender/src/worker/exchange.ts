@@ -11,23 +11,28 @@ const maxReplyBytes = 64 * 1024;
 const maxInterimReplies = 100;
 
 type Headers = Record<string, string | string[] | undefined>;
+const noHeaders: Headers = {};
 
 /**
  * One request and its reply, as undici reports them. Ends exactly once, with an outcome, whatever comes in whatever order;
  * what still comes after that is ignored.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #startedMs = performance.now();
+  /** On the clock of `performance.now()`. */
+  readonly startedAtMs = performance.now();
+  /** Ends it when it is aborted. */
+  readonly signal: AbortSignal | undefined;
   readonly #onEnd: (outcome: Outcome) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #hasEnded = false;
   #interimReplies = 0;
   #status = 0;
-  #headers: Headers = {};
+  #headers: Headers = noHeaders;
   #chunks: Buffer[] = [];
   #sizeBytes = 0;
 
-  constructor(onEnd: (outcome: Outcome) => void) {
+  constructor(signal: AbortSignal | undefined, onEnd: (outcome: Outcome) => void) {
+    this.signal = signal;
     this.#onEnd = onEnd;
   }
 
@@ -101,7 +106,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #elapsedMs(): number {
-    return performance.now() - this.#startedMs;
+    return performance.now() - this.startedAtMs;
   }
 
   /** Copied: a slice of seven bytes would keep the 64 KiB it was read into. */
@@ -110,24 +115,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #reply(truncated: boolean): Outcome {
-    const location = this.#header('location');
+    const headers = this.#headers;
+    const location = first(headers['location']);
     return {
       kind: 'replied',
       status: this.#status,
-      retryAfter: this.#header('retry-after'),
-      reason: this.#header(headerNames.reason),
+      retryAfter: first(headers['retry-after']),
+      reason: first(headers[headerNames.reason]),
       location: location === undefined ? undefined : describeUrl(location),
-      contentLength: this.#header('content-length'),
-      contentEncoding: this.#header('content-encoding'),
+      contentLength: first(headers['content-length']),
+      contentEncoding: first(headers['content-encoding']),
       body: this.#body(),
       truncated,
       durationMs: this.#elapsedMs(),
     };
-  }
-
-  #header(name: string): string | undefined {
-    const value = this.#headers[name];
-    return Array.isArray(value) ? value[0] : value;
   }
 
   #noAnswer(error: string): Outcome {
@@ -167,6 +168,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
       ? `no reply ${within}`
       : `the reply did not end ${within} (status ${this.#status}, ${this.#sizeBytes} bytes so far)`;
   }
+}
+
+function first(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
 }
 
 function isClosed(error: Error): boolean {
