@@ -1,9 +1,8 @@
-import { payloadDigest } from '@bestnotify/protocol';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { intOf, textOf, type Queryable } from '../outbox/database.js';
 import { PayloadConflictError, UnknownEndpointError } from '../outbox/errors.js';
 import { stateOf, type NotificationState } from '../outbox/states.js';
-import { enqueueStatement, forgetStatement, knownStatement } from './statements.js';
+import { enqueueParameters, enqueueStatement, forgetStatement, knownStatement } from './statements.js';
 
 /** A notification that passed every check and has its bytes: what the outbox stores. */
 export interface EncodedNotification {
@@ -46,46 +45,62 @@ export async function enqueue(
 ): Promise<Enqueued[]> {
   const rows = notifications.map((notification) => ({
     notification,
-    hash: keyHash(notification),
-    digest: payloadDigest(notification.body),
+    hash: sha256(keyOf(notification)),
+    digest: sha256(notification.body),
   }));
   const distinct = dropRepeats(rows);
   let pending = [...distinct.values()];
   const results = new Map<string, Enqueued>();
-  const createdHashes: string[] = [];
+  const created: KeyedRow[] = [];
   // A key that existed a moment ago may be gone when we look (its transaction rolled back): then it is ours to insert.
   for (let round = 0; pending.length > 0 && round < 5; round += 1) {
-    for (const hash of await insert(tx, schema, pending)) {
-      const row = distinct.get(hash);
-      if (row === undefined) continue;
-      createdHashes.push(hash);
-      results.set(hash, { id: `ntf_${row.notification.uuid}`, created: true, state: 'pending' });
+    const existing = await insert(tx, schema, pending);
+    for (const row of pending) {
+      if (existing.has(row)) continue;
+      created.push(row);
+      results.set(row.hash, { id: `ntf_${row.notification.uuid}`, created: true, state: 'pending' });
     }
-    pending = pending.filter((row) => !results.has(row.hash));
+    pending = [...existing];
     if (pending.length === 0) break;
-    for (const known of await readKnown(tx, schema, pending)) {
-      const row = distinct.get(known.hash);
-      if (row === undefined) continue;
-      if (known.digest !== row.digest) {
-        if (createdHashes.length > 0) await tx.query(forgetStatement(schema), [JSON.stringify(createdHashes)]);
-        throw conflict(known.id, row.notification);
+    const known = await readKnown(tx, schema, pending);
+    for (const row of pending) {
+      const found = known.get(hexOf(row.hash));
+      if (found === undefined) continue;
+      if (found.digest !== hexOf(row.digest)) {
+        if (created.length > 0) await tx.query(forgetStatement(schema), [hashesOf(created)]);
+        throw conflict(found.id, row.notification);
       }
-      results.set(known.hash, { id: known.id, created: false, state: known.state });
+      results.set(row.hash, { id: found.id, created: false, state: found.state });
     }
     pending = pending.filter((row) => !results.has(row.hash));
   }
   return inGivenOrder(rows, results);
 }
 
-interface KeyedRow {
+/** A notification and what it is known by. */
+export interface KeyedRow {
   notification: EncodedNotification;
+  /** SHA-256 of the business event's identity, a character for each byte: a string costs far less than a Buffer of its own. */
   hash: string;
+  /** SHA-256 of the body, likewise. */
   digest: string;
 }
 
 /** The identity of a business event. None of its parts can hold a space, so the joined text is unambiguous (R064). */
-function keyHash({ source, endpoint, type, bizId }: EncodedNotification): string {
-  return createHash('sha256').update(`${source} ${endpoint} ${type} ${bizId}`).digest('hex');
+function keyOf({ source, endpoint, type, bizId }: EncodedNotification): string {
+  return `${source} ${endpoint} ${type} ${bizId}`;
+}
+
+function sha256(data: string | Uint8Array): string {
+  return hash('sha256', data, 'binary');
+}
+
+function hexOf(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('hex');
+}
+
+function hashesOf(rows: readonly KeyedRow[]): string {
+  return JSON.stringify(rows.map((row) => hexOf(row.hash)));
 }
 
 /** One call may name an event twice: the first one counts. @throws {@link PayloadConflictError} if the bytes differ. */
@@ -103,50 +118,41 @@ function conflict(id: string, { endpoint, type, bizId }: EncodedNotification): P
   return new PayloadConflictError({ id, endpoint, type, bizId });
 }
 
-/** @returns the hashes that were inserted; the others existed. */
-async function insert(tx: Queryable, schema: string, rows: readonly KeyedRow[]): Promise<string[]> {
-  let at = 1; // substring() counts from one
-  const facts = rows.map(({ notification, hash, digest }) => {
-    const { body, ...columns } = notification;
-    const fact = { ...columns, hash, digest, at, size: body.byteLength };
-    at += body.byteLength;
-    return fact;
-  });
-  const bodies =
-    rows.length === 1 && rows[0] !== undefined
-      ? rows[0].notification.body
-      : Buffer.concat(rows.map((row) => row.notification.body));
-  const result = await tx.query(enqueueStatement(schema), [JSON.stringify(facts), bodies]);
-  const missing = result.find((row) => intOf(row, 'outcome') === 2);
-  if (missing !== undefined) {
-    const endpoint = textOf(missing, 'endpoint');
-    throw new UnknownEndpointError({ endpoint, source: rows[0]?.notification.source ?? '' });
+/** @returns those whose key existed; the others were inserted. */
+async function insert(tx: Queryable, schema: string, rows: readonly KeyedRow[]): Promise<Set<KeyedRow>> {
+  const existing = new Set<KeyedRow>();
+  for (const result of await tx.query(enqueueStatement(schema), enqueueParameters(rows))) {
+    const row = rows[intOf(result, 'place') - 1];
+    if (row === undefined) throw new RangeError('enqueueing gave a place that was not asked for');
+    const { endpoint, source } = row.notification;
+    if (intOf(result, 'outcome') === 2) throw new UnknownEndpointError({ endpoint, source });
+    existing.add(row);
   }
-  return result.filter((row) => intOf(row, 'outcome') === 1).map((row) => textOf(row, 'hash'));
+  return existing;
 }
 
+/** What is known under the keys of `rows`, by key hash in hex. */
 async function readKnown(tx: Queryable, schema: string, rows: readonly KeyedRow[]) {
-  const known = await tx.query(knownStatement(schema), [JSON.stringify(rows.map((row) => row.hash))]);
-  return known.map((row) => ({
-    hash: textOf(row, 'hash'),
-    id: `ntf_${textOf(row, 'id')}`,
-    digest: textOf(row, 'digest'),
-    state: stateOf(intOf(row, 'state')),
-  }));
+  const known = await tx.query(knownStatement(schema), [hashesOf(rows)]);
+  return new Map(
+    known.map((row) => [
+      textOf(row, 'hash'),
+      { id: `ntf_${textOf(row, 'id')}`, digest: textOf(row, 'digest'), state: stateOf(intOf(row, 'state')) },
+    ]),
+  );
 }
 
 function inGivenOrder(rows: readonly KeyedRow[], results: ReadonlyMap<string, Enqueued>): Enqueued[] {
   const seen = new Set<string>();
-  return rows.map(({ hash, notification }) => {
-    const result = results.get(hash);
+  return rows.map((row) => {
+    const result = results.get(row.hash);
     if (result === undefined) {
       // Five rounds in which the key was there and then was not: somebody inserts and rolls back in a loop.
-      throw new Error(
-        `${notification.type} ${notification.bizId} could not be enqueued: its key keeps appearing and vanishing`,
-      );
+      const { type, bizId } = row.notification;
+      throw new Error(`${type} ${bizId} could not be enqueued: its key keeps appearing and vanishing`);
     }
-    const isRepeat = seen.has(hash);
-    seen.add(hash);
+    const isRepeat = seen.has(row.hash);
+    seen.add(row.hash);
     return isRepeat ? { ...result, created: false } : result;
   });
 }

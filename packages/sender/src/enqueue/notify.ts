@@ -9,6 +9,7 @@ import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
 import { checkEndpointUrl } from '../rules/urls.js';
 import { enqueue, type EncodedNotification, type Enqueued } from './enqueue.js';
 import { encodeBody, type RawBody } from './limits.js';
+import { pooledRandomBytes } from './random-bytes.js';
 import { overTransaction, type CallerTransaction } from './transactions.js';
 
 /** What may be set for all notifications of a type. */
@@ -104,7 +105,7 @@ function encode(context: NotifyContext, input: NotificationInput): EncodedNotifi
   }
   const { body, contentType } = encodeBody({ ...input, source, to });
   return {
-    uuid: newNotificationId(context.nowMs()).slice('ntf_'.length),
+    uuid: newNotificationId(context.nowMs(), pooledRandomBytes).slice('ntf_'.length),
     source,
     endpoint: to,
     type: input.type,
