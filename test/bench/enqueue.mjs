@@ -1,6 +1,7 @@
 // npm run bench -- enqueue [--rounds n] [--batches n] [--quick]
 // notifyMany of 1,000 beside a bare multi-row INSERT of the same bytes and facts into a plain table with a primary key; statements that notify adds.
-import { encodeEnvelope, payloadDigest } from '@bestnotify/protocol';
+import { createHash } from 'node:crypto';
+import { encodeEnvelope, newNotificationId } from '@bestnotify/protocol';
 import postgres from 'postgres';
 import { readArguments } from './harness/arguments.mjs';
 import { printConditions } from './harness/conditions.mjs';
@@ -62,21 +63,17 @@ async function notify({ from }) {
   return performance.now() - startedAtMs;
 }
 
-/** What a platform would write by hand: the bytes are made beforehand, and nothing else is looked up or checked. */
+/** What a platform would write by hand. Everything is made beforehand, and nothing is looked up or checked. */
 async function insert({ from }) {
-  const rows = events(from).map(({ endpoint, type, bizId, subject, ...rest }, index) => {
+  const rows = events(from).map(({ endpoint, type, bizId, subject, ...rest }) => {
     const body = encodeEnvelope({ source, to: endpoint, type, bizId, subject, ...rest });
-    const facts = {
-      source,
-      endpoint,
-      type,
-      biz_id: bizId,
-      subject,
-      content_type: 'application/json',
-      lane: 1,
-      state: 0,
+    return {
+      id: newNotificationId(Date.now()).slice('ntf_'.length),
+      key_hash: sha256(`${source} ${endpoint} ${type} ${bizId}`),
+      digest: sha256(body),
+      ...{ source, endpoint, type, biz_id: bizId, subject, url: null, lane: 1, policy: null, max_attempts: null },
+      ...{ content_type: 'application/json', body },
     };
-    return { id: from + index, ...facts, digest: Buffer.from(payloadDigest(body), 'hex'), body };
   });
   const startedAtMs = performance.now();
   await sql`insert into plain ${sql(rows)}`;
@@ -84,10 +81,14 @@ async function insert({ from }) {
 }
 
 async function createPlainTable() {
-  await sql.unsafe(`create table plain (id bigint primary key, source text not null, endpoint text not null,
-    type text not null, biz_id text not null, subject text, content_type text not null, lane smallint not null,
-    state smallint not null, digest bytea not null, body bytea not null, created_at timestamptz not null default now(),
-    due_at timestamptz not null default now())`);
+  await sql.unsafe(`create table plain (id uuid primary key, key_hash bytea not null, digest bytea not null,
+    source text not null, endpoint text not null, type text not null, biz_id text not null, subject text, url text,
+    lane smallint not null, policy text, max_attempts integer, content_type text not null, body bytea not null,
+    state smallint not null default 0, created_at timestamptz not null default now(), due_at timestamptz not null default now())`);
+}
+
+function sha256(data) {
+  return createHash('sha256').update(data).digest();
 }
 
 /** Statements in a business transaction with a notification, less those of the same one without. */

@@ -50,7 +50,7 @@ export async function putEndpoints({ sender }, { count, url, ...more }) {
   return secrets;
 }
 
-/** The event that the benchmarks send, about half a KiB as an envelope. */
+/** The event that the benchmarks send, about 1 KiB as an envelope. */
 export function payment(number) {
   return {
     type: 'payment.success',
@@ -64,7 +64,7 @@ export function payment(number) {
       payer: 'user-8812345',
       channel: 'card',
       paidAt: '2026-11-30T17:00:00+08:00',
-      attach: 'the merchant’s own words come back as they were: '.repeat(4),
+      attach: 'the merchant’s own words come back as they were: '.repeat(14),
     },
   };
 }
