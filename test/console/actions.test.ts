@@ -1,5 +1,15 @@
-import { generateSecret, parseVerifyingKey, signBody, verifyNotification } from '@bestnotify/protocol';
+import {
+  generateKeyPair,
+  generateSecret,
+  parseVerifyingKey,
+  verifyBody,
+  verifyNotification,
+} from '@bestnotify/protocol';
+import type { NotificationInput } from '@bestnotify/sender';
+import type { RecordedRequest } from '@bestnotify/sender/testing';
 import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
@@ -184,53 +194,99 @@ test('a reply is kept to be saved, never shown by the browser under our origin (
 
 const run = promisify(execFile);
 
-test.each([
-  ['v1', '{"a":"it\'s $HOME `id` \\"x\\""}'],
-  ['v1', `{"long":"${'x'.repeat(5000)}"}`],
-  ['body-hmac', '{"a":1}'],
-] as const)(
-  'the curl script sends the same notification by hand once the secret is filled in (%s, case %#)',
-  async (profile, text) => {
-    await using app = await consoleApp();
-    await using endpoint = await scriptedEndpoint(200);
-    const secret = profile === 'v1' ? generateSecret() : 'a plain secret of the body-hmac profile';
-    const url = `${endpoint.url}?token=hidden`;
-    await app.outbox.sender.endpoints.put({
+/** What a merchant sees of a request, apart from who sends it and when. */
+function seen({ headers, body }: RecordedRequest) {
+  const { 'user-agent': _, accept: _2, connection: _3, 'content-length': _4, ...rest } = headers;
+  const atThatTime = ['webhook-timestamp', 'webhook-signature'].filter((name) => name in rest);
+  return {
+    ...rest,
+    ...Object.fromEntries(atThatTime.map((name) => [name, 'made anew'])),
+    body: body.toString('latin1'),
+  };
+}
+
+const json = 'application/json';
+const pair = generateKeyPair();
+const secrets = { v1: generateSecret(), v1a: pair.privateKey, 'body-hmac': 'a plain secret of the body-hmac profile' };
+
+test.each<[string, keyof typeof secrets, Pick<NotificationInput, 'data' | 'raw'>]>([
+  ['an envelope', 'v1', { data: { text: 'it\'s $HOME `id` "x" 订单' } }],
+  ['an envelope signed with Ed25519', 'v1a', { data: { amount: '100.00' } }],
+  ['a long envelope, kept in a file', 'v1', { data: { long: 'x'.repeat(5000) } }],
+  [
+    'a form of its own',
+    'v1',
+    { raw: { bytes: Buffer.from('a=1&b=%E4%BD%A0'), contentType: 'application/x-www-form-urlencoded' } },
+  ],
+  [
+    'bytes that are no text',
+    'v1',
+    { raw: { bytes: Buffer.from([0, 255, 10, 39, 128]), contentType: 'application/octet-stream' } },
+  ],
+  ['the body of the profile body-hmac', 'body-hmac', { data: { amount: '100.00', b: 1 } }],
+  [
+    'a raw body under the profile body-hmac',
+    'body-hmac',
+    { raw: { bytes: Buffer.from('{"a":1.0}'), contentType: json } },
+  ],
+])('the curl script sends what the worker sends once the secret is filled in: %s', async (_what, kind, content) => {
+  const secret = secrets[kind];
+  await using app = await consoleApp();
+  await using endpoint = await scriptedEndpoint(500, 200);
+  await app.outbox.sender.endpoints.put({
+    ...{
       id: 'merchant-42',
-      url,
+      url: `${endpoint.url}?token=hidden`,
       secrets: [secret],
-      allowHttp: true,
-      allowPrivateNetwork: true,
-      profile,
+      profile: kind === 'body-hmac' ? kind : 'v1',
+    },
+    ...{ allowHttp: true, allowPrivateNetwork: true, maxAttempts: 1 },
+  });
+  const { id } = await app.outbox.sender.notify({
+    endpoint: 'merchant-42',
+    type: 'payment.success',
+    bizId: 'PAY1',
+    ...content,
+  });
+  await app.outbox.sender.runOnce();
+  const ruth = await app.as('ruth');
+  const { curl } = await ruth.getJson<{ curl: string }>(`api/notifications/${id}`);
+  expect(curl).not.toContain(secret.slice(6));
+  expect(curl).not.toContain('hidden');
+
+  const file = path.join(process.env['TMPDIR'] ?? '/tmp', `${id}.body`);
+  await writeFile(file, Buffer.from(await (await ruth.get(`api/notifications/${id}/body`)).arrayBuffer()));
+  const filledIn = curl.replace(/'<the endpoint secret[^']*'/, `'${secret}'`).replace(`'${id}.body'`, `'${file}'`);
+  const { stdout } = await run('sh', ['-ec', filledIn.replace(endpoint.url, `${endpoint.url}?token=hidden`)]);
+  await rm(file);
+  expect(stdout).toContain('success');
+  const [byWorker, byHand] = endpoint.requests;
+  expect(seen(byHand!)).toEqual(seen(byWorker!));
+  if (kind === 'body-hmac') {
+    verifyBody({ headers: byHand!.headers, body: byHand!.body, secrets: [secret] });
+  } else {
+    const key = parseVerifyingKey(kind === 'v1a' ? pair.publicKey : secret);
+    expect(verifyNotification({ headers: byHand!.headers, body: byHand!.body, keys: [key] }).id).toBe(id);
+  }
+});
+
+test('the curl script says that the endpoint adds something, and not what; data that cannot be sent has no script', async () => {
+  await using app = await consoleApp();
+  const put = (id: string, more: object) =>
+    app.outbox.sender.endpoints.put({
+      ...{ id, url: 'https://shop.example/n', secrets: [secrets['body-hmac']], profile: 'body-hmac', owner: 'shop' },
+      ...more,
     });
-    const { id } = await app.outbox.sender.notify({
-      endpoint: 'merchant-42',
-      type: 'payment.success',
-      bizId: 'PAY1',
-      raw: { bytes: Buffer.from(text), contentType: 'application/json' },
-    });
-    const { curl } = await (await app.as('ruth')).getJson<{ curl: string }>(`api/notifications/${id}`);
-    expect(curl).not.toContain(secret.slice(6));
-    expect(curl).not.toContain('hidden');
-    const folder = process.env['TMPDIR'] ?? '/tmp';
-    const filledIn = curl
-      .replace(/'<the endpoint secret[^']*'/, `'${secret}'`)
-      .replace(`'${id}.body'`, `'${folder}/${id}.body'`);
-    const save = `printf %s "$BODY" > '${folder}/${id}.body'\n`;
-    const { stdout } = await run('sh', ['-c', save + filledIn], { env: { ...process.env, BODY: text } });
-    expect(stdout).toContain('success');
-    const [request] = endpoint.requests;
-    expect(request?.body.toString()).toBe(text);
-    if (profile === 'v1') {
-      const verified = verifyNotification({
-        headers: request!.headers,
-        body: request!.body,
-        keys: [parseVerifyingKey(secret)],
-      });
-      expect(verified.id).toBe(id);
-    } else {
-      expect(request?.headers['x-signature']).toBe(signBody(Buffer.from(text), secret));
-    }
-    expect(request?.headers['x-event-type']).toBe('payment.success');
-  },
-);
+  await put('merchant-42', { headers: { 'x-gateway': 'value-of-theirs' }, auth: { bearer: 'token-of-theirs' } });
+  await put('merchant-43', {});
+  const ruth = await app.as('ruth');
+  const curlOf = async (endpoint: string, data: unknown) => {
+    const { id } = await app.outbox.sender.notify({ endpoint, ...paid, bizId: JSON.stringify(data), data });
+    return (await ruth.getJson<{ curl: string | null }>(`api/notifications/${id}`)).curl;
+  };
+  const script = await curlOf('merchant-42', { a: 1 });
+  expect(script).toContain('headers, credentials or a certificate of its own');
+  expect(script).not.toMatch(/of-theirs|x-gateway/);
+  expect(await curlOf('merchant-43', { a: 1 })).not.toContain('of its own');
+  expect(await curlOf('merchant-43', [1])).toBeNull();
+});

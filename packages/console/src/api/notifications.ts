@@ -32,7 +32,8 @@ export async function listNotifications(call: Call): Promise<Answer> {
 export async function showNotification(call: Call): Promise<Answer> {
   const details = await call.options.sender.operations.show(call.id, limitsOf(call));
   const endpoint = await call.options.sender.endpoints.get(details.endpoint);
-  const { body, attemptLog, url, ...rest } = details;
+  const { body: stored, sentBody, hasOwnHeaders: _, attemptLog, url, ...rest } = details;
+  const body = sentBody ?? stored;
   const sees = seesBodies(call);
   const target = url ?? endpoint?.url ?? null;
   return json({
@@ -55,9 +56,10 @@ function attemptShape({ snippet, startedAt, ...attempt }: AttemptSummary, sees: 
   };
 }
 
-/** The body's bytes, to keep. */
+/** The bytes of the body as it is sent, to keep. */
 export async function downloadBody(call: Call): Promise<Answer> {
-  const { id, body } = await show(call);
+  const { id, body: stored, sentBody } = await show(call);
+  const body = sentBody ?? stored;
   if (body === null) throw new BadInput(`The body of ${id} has been erased.`, 404, 'not-found');
   return download(body, `${id}.body`);
 }

@@ -58,7 +58,7 @@ export function composeRequest(attempt: {
   attemptNumber: number;
 }): ComposedRequest {
   const { notification, endpoint } = attempt;
-  const body = endpoint.profile === 'v1' ? notification.body : bodyHmacBody(notification);
+  const body = bodyOnTheWire(notification, endpoint.profile);
   return {
     url: notification.url ?? endpoint.url ?? '',
     headers: withEndpointHeaders(
@@ -107,11 +107,23 @@ function bodyHmacHeaders({ notification, endpoint }: Attempt, body: Buffer): Rec
 }
 
 /**
+ * The body as a request to an endpoint of this profile holds it.
+ *
+ * @throws TypeError for data that the profile `body-hmac` cannot hold.
+ */
+export function bodyOnTheWire(
+  notification: Pick<NotificationParts, 'id' | 'source' | 'to' | 'type' | 'bizId' | 'body'>,
+  profile: EndpointParts['profile'],
+): Buffer {
+  return profile === 'v1' ? notification.body : bodyHmacBody(notification);
+}
+
+/**
  * The profile's body: `data` as it was encoded, with the members `notification_id` and `type` behind it; a raw body unchanged.
  *
  * The envelope ends in `data`, and no string in it can hold an unescaped quote, so the text is cut out and never printed anew.
  */
-function bodyHmacBody({ id, source, to, type, bizId, body }: NotificationParts): Buffer {
+function bodyHmacBody({ id, source, to, type, bizId, body }: Parameters<typeof bodyOnTheWire>[0]): Buffer {
   const text = body.toString('utf8');
   const start = JSON.stringify({ source, to, type, bizId }).slice(0, -1);
   const at = text.indexOf(',"data":');

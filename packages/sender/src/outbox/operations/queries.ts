@@ -1,4 +1,5 @@
 import { booleanOf, bytesOf, intOf, intOrNull, textOf, textOrNull, type Row } from '../database.js';
+import { bodyOnTheWire } from '../../worker/compose-request.js';
 import { UnknownNotificationError } from '../errors.js';
 import { quoteSchema } from '../schema-name.js';
 import { stateOf, type NotificationState } from '../states.js';
@@ -52,8 +53,12 @@ export interface NotificationDetails extends NotificationSummary {
   policy: string | null;
   maxAttempts: number | null;
   contentType: string;
-  /** Null once erased. */
+  /** As it is stored; null once erased. */
   body: Buffer | null;
+  /** As a request made now would hold it: another than `body` where the endpoint's profile is `body-hmac`. Null if none can be made. */
+  sentBody: Buffer | null;
+  /** True if requests get headers, credentials or a client certificate of the endpoint's own, which are never read back. */
+  hasOwnHeaders: boolean;
   attemptLog: AttemptSummary[];
 }
 
@@ -66,7 +71,10 @@ export async function show(
   const name = quoteSchema(context.schema);
   const [row] = await context.database.query(
     `${selectSummaries(context.schema, {
-      more: ', coalesce(o.corrected_url, n.url) as url, n.policy, n.max_attempts, n.content_type, n.body',
+      more: ', coalesce(o.corrected_url, n.url) as url, n.policy, n.max_attempts, n.content_type, n.body, e.profile, w.endpoint_key is not null as has_own_headers',
+      from: (table) => `${table}.notification n join ${table}.outbox o on o.number = n.number
+  left join ${table}.endpoint e on e.source = n.source and e.id = n.endpoint
+  left join ${table}.endpoint_wire w on w.endpoint_key = e.key`,
     })} where n.id = $1::text::uuid and n.source = $2 and ${isAmong('n.endpoint', '$3')}`,
     [uuidOf(id), context.source, endpointList(endpoints)],
   );
@@ -76,15 +84,29 @@ export async function show(
        from ${name}.attempt a where a.notification_number = $1::text::bigint order by a.number`,
     [textOf(row, 'number')],
   );
+  const summary = summaryOf(row);
+  const body = row['body'] === null ? null : bytesOf(row, 'body');
   return {
-    ...summaryOf(row),
+    ...summary,
     url: textOrNull(row, 'url'),
     policy: textOrNull(row, 'policy'),
     maxAttempts: intOrNull(row, 'max_attempts'),
     contentType: textOf(row, 'content_type'),
-    body: row['body'] === null ? null : bytesOf(row, 'body'),
+    body,
+    sentBody: body === null ? null : sentBodyOf({ ...summary, body }, textOrNull(row, 'profile')),
+    hasOwnHeaders: booleanOf(row, 'has_own_headers'),
     attemptLog: attempts.map(attemptOf),
   };
+}
+
+/** What the worker would send; null where it would give up instead. */
+function sentBodyOf(notification: NotificationSummary & { body: Buffer }, profile: string | null): Buffer | null {
+  try {
+    const parts = { ...notification, to: notification.endpoint };
+    return bodyOnTheWire(parts, profile === 'body-hmac' ? 'body-hmac' : 'v1');
+  } catch {
+    return null; // data that the profile cannot hold
+  }
 }
 
 /** The columns that {@link summaryOf} reads, from both tables or from what `from` makes of them. */
