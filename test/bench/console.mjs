@@ -7,7 +7,7 @@ import { readArguments } from './harness/arguments.mjs';
 import { printConditions } from './harness/conditions.mjs';
 import { freshOutbox, putEndpoints, source } from './harness/outbox.mjs';
 
-const { rows, requests } = readArguments({ rows: 2_000_000, requests: 200 }, { rows: 50_000, requests: 20 });
+const { rows, requests } = readArguments({ rows: 2_000_000, requests: 100 }, { rows: 50_000, requests: 20 });
 const limitMs = 100;
 const endpoints = 1_000;
 /** Measured too, but what is promised is about lists of notifications. */
@@ -30,7 +30,9 @@ const people = {
 try {
   await putEndpoints(outbox, { count: endpoints, url: 'http://127.0.0.1:9999/notify' });
   console.log(`writing ${rows.toLocaleString('en')} notifications of ${endpoints} endpoints…`);
+  const fillStartedAtMs = performance.now();
   await fill();
+  console.log(`written in ${Math.round((performance.now() - fillStartedAtMs) / 1000)} s`);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${server.address().port}/api`;
@@ -54,8 +56,19 @@ try {
   console.table(results);
   const lists = results.filter(({ name }) => !otherQuestions.includes(name));
   const slowest = lists.reduce((one, other) => (other.p95Ms > one.p95Ms ? other : one));
+  const others = results.filter(({ name }) => otherQuestions.includes(name));
   console.log(
-    JSON.stringify({ bench: 'console', rows, requests, slowest, isWithin: slowest.p95Ms < limitMs, limitMs }),
+    JSON.stringify({
+      bench: 'console',
+      worstP95Ms: slowest.p95Ms,
+      isWithin: slowest.p95Ms < limitMs,
+      limitMs,
+      rows,
+      requests,
+      filters: lists.length,
+      slowest,
+      otherP95Ms: Object.fromEntries(others.map(({ name, p95Ms }) => [name, p95Ms])),
+    }),
   );
 } finally {
   server.close();
@@ -63,33 +76,54 @@ try {
   await outbox.drop();
 }
 
-/** Ten months of traffic: one type is rare, one merchant is dead with all its rows pending, one in five hundred is dead. */
+/**
+ * Ten months of traffic: one type is rare, one merchant is dead with all its rows pending, one in five hundred is dead.
+ *
+ * Two connections write, and the indexes that lists use are built afterwards, as they were defined: both only save time.
+ */
 async function fill() {
-  const batch = 100_000;
-  for (let from = 1; from <= rows; from += batch) {
-    const to = Math.min(rows, from + batch - 1);
-    await sql.unsafe(`
-      with made as (
-        insert into notification (number, id, source, endpoint, type, biz_id, subject, content_type, body, created_at)
-        select nextval('notification_number'), gen_random_uuid(), '${source}', 'merchant-' || (i * 7919 % ${endpoints}),
-               case when i % 100003 = 0 then 'refund.reversed' when i % 5 = 0 then 'refund.success' else 'payment.success' end,
-               'PAY' || i, 'ORDER' || i / 3, 'application/json', convert_to('{"amount":"100.00"}', 'UTF8'), now() - (${rows} - i) * interval '13 seconds'
-          from generate_series(${from}::int8, ${to}) i order by i
-        returning number, endpoint
-      )
-      insert into outbox (number, endpoint_key, lane, state, due_at, attempts, reason, settled_at)
-      select m.number, e.key, m.number % 2,
-             case when e.id = 'merchant-13' then 0 when m.number % 500 = 0 then 2 when m.number % 9001 = 0 then 3 else 1 end, now() + m.number * interval '1 second',
-             1, case when e.id = 'merchant-13' then null when m.number % 500 = 0 then 'attempts-used-up' when m.number % 9001 = 0 then 'cancelled'
-                when m.number % 700 = 0 then 'duplicate' when m.number % 1100 = 0 then 'ignored' else 'handled' end,
-             case when e.id <> 'merchant-13' then now() end
-        from made m join endpoint e on e.id = m.endpoint`);
-  }
+  const indexes = await sql`
+    select indexname as name, indexdef as definition from pg_indexes
+     where schemaname = ${outbox.schema} and tablename in ('notification', 'outbox') and indexdef not like 'CREATE UNIQUE%'`;
+  await sql.unsafe(`drop index ${indexes.map(({ name }) => name).join(', ')}`);
+  const batch = 50_000;
+  const starts = Array.from({ length: Math.ceil(rows / batch) }, (_, index) => 1 + index * batch);
+  const write = async () => {
+    for (let from = starts.shift(); from !== undefined; from = starts.shift()) {
+      await writeRows({ from, to: Math.min(rows, from + batch - 1) });
+    }
+  };
+  await Promise.all([write(), write()]);
+  await sql`select setval('notification_number', ${rows})`;
+  const build = async () => {
+    for (let next = indexes.shift(); next !== undefined; next = indexes.shift()) await sql.unsafe(next.definition);
+  };
+  await Promise.all([build(), build()]);
   await sql.unsafe(`
     insert into attempt (notification_number, round, ordinal, started_at, duration_ms, outcome, status, because, snippet, url)
     select number, 1, 1, now() - (${rows} - number) * interval '20 milliseconds', number % 200, 'acknowledged', 200, 'handled', 'success', 'http://127.0.0.1:9999/notify'
       from outbox where state = 1 order by number`);
   await sql.unsafe('vacuum (analyze) notification, outbox, attempt, endpoint');
+}
+
+/** Ids grow with time, as real ones do. */
+function writeRows({ from, to }) {
+  return sql.unsafe(`
+    with made as (
+      insert into notification (number, id, source, endpoint, type, biz_id, subject, content_type, body, created_at)
+      select i, ('019b7892-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, '${source}', 'merchant-' || (i * 7919 % ${endpoints}),
+             case when i % 100003 = 0 then 'refund.reversed' when i % 5 = 0 then 'refund.success' else 'payment.success' end,
+             'PAY' || i, 'ORDER' || i / 3, 'application/json', convert_to('{"amount":"100.00"}', 'UTF8'), now() - (${rows} - i) * interval '13 seconds'
+        from generate_series(${from}::int8, ${to}) i order by i
+      returning number, endpoint
+    )
+    insert into outbox (number, endpoint_key, lane, state, due_at, attempts, reason, settled_at)
+    select m.number, e.key, m.number % 2,
+           case when e.id = 'merchant-13' then 0 when m.number % 500 = 0 then 2 when m.number % 9001 = 0 then 3 else 1 end, now() + m.number * interval '1 second',
+           1, case when e.id = 'merchant-13' then null when m.number % 500 = 0 then 'attempts-used-up' when m.number % 9001 = 0 then 'cancelled'
+              when m.number % 700 = 0 then 'duplicate' when m.number % 1100 = 0 then 'ignored' else 'handled' end,
+           case when e.id <> 'merchant-13' then now() end
+      from made m join endpoint e on e.id = m.endpoint order by m.number`);
 }
 
 async function questions() {
