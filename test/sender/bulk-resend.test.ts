@@ -73,18 +73,70 @@ describe.each(databases)('a bulk resend on $name', ({ open }) => {
       { state: 'dead' },
       { perSecond: 100_000, signal: stop.signal, onProgress: () => stop.abort() },
     );
-    expect(first).toMatchObject({ resent: 500, isFinished: false });
+    expect(first).toMatchObject({ resent: 500, matched: 1200, isFinished: false });
+    expect(await outbox.sender.operations.bulkRuns()).toMatchObject([
+      { run: first.run, filter: { state: 'dead' }, perSecond: 100_000, matched: 1200, resent: 500, actor: 'operator' },
+    ]);
     await outbox.sender.notify({ endpoint: 'm', ...paid, bizId: 'LATER' });
     await outbox.query(
       'update outbox set state = 2, settled_at = now() where number = (select max(number) from outbox)',
     );
 
     const rest = await outbox.sender.operations.resendMany({}, { resume: first.run!, perSecond: 1 });
-    expect(rest).toMatchObject({ resent: 1200, skipped: 0, isFinished: true });
+    expect(rest).toMatchObject({ resent: 1200, matched: 1200, skipped: 0, isFinished: true });
+    expect(await outbox.sender.operations.bulkRuns()).toEqual([]);
     expect((await outbox.sender.operations.list({ state: 'dead' })).items.map(({ bizId }) => bizId)).toEqual(['LATER']);
     await expect(outbox.sender.operations.resendMany({}, { resume: first.run! })).rejects.toThrow(
       /no bulk resend that is unfinished/,
     );
+  });
+
+  test('a run that is stopped goes no further, not even where it is under way', async () => {
+    await using outbox = await freshOutbox(open);
+    await deadOnes(outbox, 1200);
+    const { operations } = outbox.sender;
+    let stopped: Promise<void> | undefined;
+    const end = await operations.resendMany(
+      { state: 'dead' },
+      {
+        onProgress: ({ run }) => void (stopped ??= operations.stopBulkRun(run!, { actor: 'olga', note: 'too early' })),
+      },
+    );
+    await stopped;
+    expect(end.isFinished).toBe(true);
+    expect(end.resent).toBeLessThan(1200);
+    expect((await operations.stats()).dead).toBe(1200 - end.resent);
+    expect(await operations.bulkRuns()).toEqual([]);
+    await expect(operations.stopBulkRun(end.run!)).rejects.toMatchObject({ option: 'run' });
+    const { items } = await operations.audit();
+    expect(items[0]).toMatchObject({ action: 'stop-resend-many', actor: 'olga', note: 'too early' });
+  });
+
+  test('a run is only for its own source, and for those who may act on all of its endpoints', async () => {
+    await using outbox = await freshOutbox(open);
+    await deadOnes(outbox, 600);
+    const { operations } = outbox.sender;
+    const interrupted = async (endpoints?: string[]) => {
+      const stop = new AbortController();
+      const filter = { state: 'dead' as const, ...(endpoints && { endpoints }) };
+      return (await operations.resendMany(filter, { signal: stop.signal, onProgress: () => stop.abort() })).run!;
+    };
+    const limited = await interrupted(['m']);
+    await outbox.query(`update outbox set state = 2, settled_at = now()`);
+    const unlimited = await interrupted();
+    const runsOf = async (endpoints: string[]) => (await operations.bulkRuns({ endpoints })).map(({ run }) => run);
+    expect(await runsOf(['m', 'n'])).toEqual([limited]);
+    expect(await runsOf(['n'])).toEqual([]);
+    for (const run of [limited, unlimited, '0', 'x', '9'.repeat(30)]) {
+      await expect(operations.resendMany({}, { resume: run, endpoints: ['n'] })).rejects.toMatchObject({
+        option: 'resume',
+      });
+      await expect(operations.stopBulkRun(run, { endpoints: ['n'] })).rejects.toMatchObject({ option: 'run' });
+    }
+    const other = outbox.another({ source: 'another-pay' });
+    expect(await other.operations.bulkRuns()).toEqual([]);
+    await expect(other.operations.resendMany({}, { resume: unlimited })).rejects.toMatchObject({ option: 'resume' });
+    expect((await operations.bulkRuns()).map(({ run }) => run)).toEqual([unlimited, limited]);
   });
 
   test('a filter without a settled state is refused', async () => {

@@ -39,6 +39,7 @@ export type { WireSettings } from './outbox/endpoint-wire.js';
 export type { SecretStorageOptions } from './outbox/vault.js';
 export type { AuditEntry, AuditFilter } from './outbox/operations/audit-trail.js';
 export type { NotificationFilter } from './outbox/operations/filter.js';
+export type { BulkRun } from './outbox/operations/bulk-runs.js';
 export type { BulkProgress, ResendManyOptions } from './outbox/operations/resend-many.js';
 export { retentionDefaults, type Pruned, type PruneOptions, type Retention } from './outbox/operations/retention.js';
 export type { Rotated, RotateOptions } from './outbox/operations/rotate-secret.js';

@@ -2,6 +2,7 @@ import { cancel, close, holdEndpoint, resend, resumeEndpoint, sendNow, type Rese
 import type { NotifyContext } from '../../enqueue/notify.js';
 import { createActivity, type ActivityMinute, type ActivityOptions } from './activity.js';
 import { auditTrail, type AuditEntry, type AuditFilter } from './audit-trail.js';
+import { bulkRuns, stopBulkRun, type BulkRun } from './bulk-runs.js';
 import type { Action, OperationContext } from './context.js';
 import { endpointHealth, type EndpointHealth, type HealthFilter } from './endpoint-health.js';
 import type { NotificationFilter } from './filter.js';
@@ -28,6 +29,10 @@ export interface Operations {
   resend(id: string, options?: ResendOptions): Promise<void>;
   /** Resends all settled notifications that match, paced; an interrupted run can be resumed. */
   resendMany(filter: NotificationFilter, options?: ResendManyOptions): Promise<BulkProgress>;
+  /** Bulk resends that are under way or were interrupted, newest first, at most 50. */
+  bulkRuns(options?: Pick<Action, 'endpoints'>): Promise<BulkRun[]>;
+  /** Ends an unfinished bulk resend; what it has not resent stays as it is. */
+  stopBulkRun(run: string, options?: Action): Promise<void>;
   cancel(id: string, options?: Action): Promise<void>;
   close(id: string, options: Action & { note: string }): Promise<void>;
   holdEndpoint(endpoint: string, options?: Action): Promise<void>;
@@ -60,6 +65,8 @@ export function createOperations(context: OperationContext, endpoints: NotifyCon
     close: (id, options) => close(context, id, options),
     holdEndpoint: (endpoint, options) => holdEndpoint(context, endpoint, options),
     resumeEndpoint: (endpoint, options) => resumeEndpoint(context, endpoint, options),
+    bulkRuns: (options) => bulkRuns(context, options),
+    stopBulkRun: (run, options) => stopBulkRun(context, run, options),
     resendMany: (filter, options) => resendMany(context, filter, options),
     rotateSecret: (endpoint, options) => rotateSecret({ ...context, endpoints }, endpoint, options),
     resealSecrets: (options) => resealSecrets({ ...context, endpoints }, options),

@@ -1,7 +1,8 @@
 import { ConfigurationError } from '../../errors.js';
-import { intOf, textOf, textOrNull, type Parameter } from '../database.js';
+import { intOf, textOf, type Parameter } from '../database.js';
 import { heldMs } from '../held-time.js';
 import { quoteSchema } from '../schema-name.js';
+import { readRun, type RunSettings } from './bulk-runs.js';
 import { audit, type Action, type OperationContext } from './context.js';
 import { conditionsOf, type NotificationFilter } from './filter.js';
 
@@ -13,7 +14,7 @@ export interface ResendManyOptions extends Action {
   acceptDuplicateEffect?: boolean;
   /** How many become due per second, so that a merchant who has just come back is not run over. @default 50 */
   perSecond?: number;
-  /** Go on with a run that was interrupted: its number. The filter and settings are those it began with. */
+  /** Go on with a run that was interrupted: its number, one of `bulkRuns`. The filter and settings are those it began with. */
   resume?: string;
   /** Called after each batch. */
   onProgress?: (progress: BulkProgress) => void;
@@ -34,13 +35,12 @@ export interface BulkProgress {
 }
 
 interface Run {
-  number: string;
+  run: string;
   filter: NotificationFilter;
-  settings: { perSecond: number; acceptDuplicateEffect: boolean };
+  perSecond: number;
+  acceptDuplicateEffect: boolean;
+  matched: number;
 }
-
-/** Moments are texts in JSON. */
-type StoredFilter = Omit<NotificationFilter, 'since' | 'until'> & { since?: string; until?: string };
 
 const batchSize = 500;
 const countLimit = 100_000;
@@ -73,11 +73,11 @@ export async function resendMany(
   }
   const run =
     options.resume === undefined
-      ? await begin(context, { filter, settings: { perSecond, acceptDuplicateEffect }, action: options })
-      : await read(context, options.resume);
-  const matched = await countMatches(context, run.filter);
+      ? await begin(context, { filter, perSecond, acceptDuplicateEffect, action: options })
+      : await goOn(context, options.resume, options);
+  const { matched } = run;
   for (;;) {
-    const progress = { ...(await resendBatch(context, run)), run: run.number, matched };
+    const progress = { ...(await resendBatch(context, run)), run: run.run, matched };
     options.onProgress?.(progress);
     context.onDue();
     if (progress.isFinished || options.signal?.aborted === true) return progress;
@@ -98,8 +98,12 @@ async function countMatches(context: OperationContext, filter: NotificationFilte
 
 async function begin(
   context: OperationContext,
-  { filter, settings, action }: Omit<Run, 'number'> & { action: Action },
+  { action, ...given }: Omit<Run, 'run' | 'matched'> & { action: Action },
 ): Promise<Run> {
+  const { filter, perSecond, acceptDuplicateEffect } = given;
+  const matched = await countMatches(context, filter);
+  const { actor = 'operator' } = action;
+  const settings: RunSettings = { perSecond, acceptDuplicateEffect, source: context.source, actor, matched };
   return context.database.transaction(async (tx) => {
     const name = quoteSchema(context.schema);
     // What dies after the beginning is not part of the run: else it could chase its own failures for ever.
@@ -109,42 +113,28 @@ async function begin(
       [JSON.stringify(filter), JSON.stringify(settings)],
     );
     if (row === undefined) throw new Error('a bulk resend was not recorded');
-    const number = textOf(row, 'number');
-    await audit(tx, context, { ...action, action: 'resend-many', details: { run: number, filter, ...settings } });
-    return { number, filter, settings };
+    const run = textOf(row, 'number');
+    const details = { run, filter, perSecond, acceptDuplicateEffect, matched };
+    await audit(tx, context, { ...action, action: 'resend-many', details });
+    return { ...given, run, matched };
   });
 }
 
-async function read(context: OperationContext, number: string): Promise<Run> {
-  const name = quoteSchema(context.schema);
-  const isNumber = /^\d{1,18}$/.test(number);
-  const [row] = isNumber
-    ? await context.database.query(
-        `select filter, settings, finished_at::text as finished_at from ${name}.bulk_resend where number = $1::text::bigint`,
-        [number],
-      )
-    : [];
-  if (row === undefined || textOrNull(row, 'finished_at') !== null) {
-    throw new ConfigurationError({ option: 'resume', problem: `names no bulk resend that is unfinished: ${number}` });
-  }
-  const { since, until, ...rest } = JSON.parse(textOf(row, 'filter')) as StoredFilter;
-  const filter: NotificationFilter = {
-    ...rest,
-    ...(since !== undefined && { since: new Date(since) }),
-    ...(until !== undefined && { until: new Date(until) }),
-  };
-  return { number, filter, settings: JSON.parse(textOf(row, 'settings')) as Run['settings'] };
+async function goOn(context: OperationContext, number: string, action: Action): Promise<Run> {
+  const run = await readRun(context, number, action);
+  const details = { run: run.run, resent: run.resent, matched: run.matched };
+  await audit(context.database, context, { ...action, action: 'resume-resend-many', details });
+  return run;
 }
 
 /** One batch and the run's new position, in one statement: a crash repeats or skips nothing. */
 async function resendBatch(context: OperationContext, run: Run): Promise<Omit<BulkProgress, 'run' | 'matched'>> {
   const name = quoteSchema(context.schema);
-  const { perSecond, acceptDuplicateEffect } = run.settings;
-  const parameters: Parameter[] = [context.source, run.number, perSecond, acceptDuplicateEffect];
+  const parameters: Parameter[] = [context.source, run.run, run.perSecond, run.acceptDuplicateEffect];
   const conditions = ['n.source = $1', ...conditionsOf(run.filter, parameters)];
   const [row] = await context.database.query(
     `with run as (
-       select * from ${name}.bulk_resend where number = $2::text::bigint for update
+       select * from ${name}.bulk_resend where number = $2::text::bigint and finished_at is null for update
      ), candidates as materialized (
        select o.number, e.key as endpoint_key, ${heldMs} as held_ms,
               n.body is not null and e.key is not null
@@ -173,12 +163,16 @@ async function resendBatch(context: OperationContext, run: Run): Promise<Omit<Bu
               position = coalesce((select max(number) from candidates), b.last_number),
               resent = b.resent + (select count(*) from resent), skipped = b.skipped + (select count(*) from candidates where not may_go),
               finished_at = case when (select count(*) from candidates) < ${batchSize} then now() end
-        where b.number = $2::text::bigint
+         from run r
+        where b.number = r.number
        returning b.resent, b.skipped, b.finished_at
      )
-     select resent, skipped, finished_at is not null as is_finished from moved`,
+     select resent, skipped, finished_at is not null as is_finished from moved
+     union all
+     -- Stopped, or brought to its end by another process.
+     select resent, skipped, true from ${name}.bulk_resend where number = $2::text::bigint and not exists (select 1 from run)`,
     parameters,
   );
-  if (row === undefined) throw new Error(`bulk resend ${run.number} has vanished`);
+  if (row === undefined) throw new Error(`bulk resend ${run.run} has vanished`);
   return { resent: intOf(row, 'resent'), skipped: intOf(row, 'skipped'), isFinished: row['is_finished'] === true };
 }
