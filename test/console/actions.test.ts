@@ -103,6 +103,45 @@ test('many are resent after a dry run that changes nothing, with progress, and a
   ]);
 });
 
+test('a run is continued by whoever may act on all of it; for others there is none of that number', async () => {
+  await using app = await consoleApp();
+  for (const id of ['merchant-42', 'merchant-43']) await app.outbox.putEndpoint({ id });
+  const { operations } = app.outbox.sender;
+  await app.outbox.sender.notifyMany(
+    Array.from({ length: 600 }, (_, index) => ({
+      endpoint: `merchant-${42 + (index % 2)}`,
+      ...paid,
+      bizId: `PAY${index}`,
+    })),
+  );
+  await app.outbox.query(`update outbox set state = 2, settled_at = now(), reason = 'attempts-used-up'`);
+  const death = new AbortController();
+  await operations.resendMany({ state: 'dead' }, { signal: death.signal, onProgress: () => death.abort() });
+  const [olga, liam] = [await app.as('olga'), await app.as('liam')];
+  type Runs = { items: { run: string; chosen: number | null; filter: object }[] };
+  const { items } = await olga.getJson<Runs>('api/bulk-runs');
+  expect(items).toMatchObject([{ matched: 600, resent: 500, chosen: null, filter: { state: 'dead' } }]);
+  const run = items[0]!.run;
+  expect(await liam.getJson<Runs>('api/bulk-runs')).toEqual({ items: [] });
+  expect((await liam.post('api/bulk-resend', { resume: run })).status).toBe(404);
+  expect((await liam.post(`api/bulk-runs/${run}/stop`)).status).toBe(400);
+  expect((await olga.post('api/bulk-resend', { resume: run, filter: { state: 'dead' } })).status).toBe(400);
+
+  const lines = await (await olga.post('api/bulk-resend', { resume: run, note: 'after the crash' })).text();
+  expect(JSON.parse(lines.trim().split('\n').at(-1)!)).toMatchObject({
+    run,
+    matched: 600,
+    resent: 600,
+    isFinished: true,
+  });
+  expect((await olga.post('api/bulk-resend', { resume: run })).status).toBe(404);
+  expect((await operations.audit()).items[0]).toMatchObject({
+    action: 'resume-resend-many',
+    actor: 'olga',
+    note: 'after the crash',
+  });
+});
+
 test('a test goes the way of live notifications, to one endpoint only, and stands in the list (R193)', async () => {
   await using app = await consoleApp();
   await using tested = await scriptedEndpoint(200);

@@ -105,6 +105,51 @@ test('500 dead letters are resent after a dry run, with progress', async () => {
   expect(browser.complaints).toEqual([]);
 });
 
+test('a resend that was interrupted is shown after a reload, and continued or stopped there', async () => {
+  await using app = await consoleApp();
+  await using endpoint = await scriptedEndpoint(200);
+  const { sender } = app.outbox;
+  await app.outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url });
+  await sender.notifyMany(
+    Array.from({ length: 1_200 }, (_, index) => ({ endpoint: 'merchant-42', ...paid, bizId: `PAY${1000 + index}` })),
+  );
+  const interrupted = async () => {
+    await app.outbox.query(`update outbox set state = 2, settled_at = now(), reason = 'attempts-used-up'`);
+    const death = new AbortController();
+    await sender.operations.resendMany(
+      { state: 'dead', endpoint: 'merchant-42' },
+      { actor: 'olga', signal: death.signal, onProgress: () => death.abort() },
+    );
+  };
+  await interrupted();
+  await using browser = await testBrowser({ actor: 'olga' });
+  const { page } = browser;
+  await page.goto(`${app.url}#/dead-letters`);
+  const runs = page.getByRole('region', { name: 'Unfinished resends' });
+  await runs.getByText('500 of 1,200 resent').waitFor();
+  await page.reload();
+  await runs.getByText('500 of 1,200 resent').waitFor();
+  await browser.picture('unfinished-run-en-light');
+  expect(await browser.axe()).toEqual([]);
+  await runs.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('Nothing is dead.').waitFor();
+  await runs.waitFor({ state: 'detached' });
+  expect(await sender.operations.bulkRuns()).toEqual([]);
+
+  await interrupted();
+  await runs.getByRole('button', { name: 'Stop here' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop here' }).click();
+  await runs.waitFor({ state: 'detached' });
+  expect((await sender.operations.stats()).dead).toBe(700);
+  expect((await sender.operations.audit()).items.map(({ action }) => action)).toEqual([
+    'stop-resend-many',
+    'resend-many',
+    'resume-resend-many',
+    'resend-many',
+  ]);
+  expect(browser.complaints).toEqual([]);
+});
+
 test('dead letters that were made good by hand are closed with a note', async () => {
   await using app = await consoleApp();
   await app.outbox.putEndpoint({ id: 'merchant-42' });

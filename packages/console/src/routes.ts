@@ -1,7 +1,7 @@
 import type { Answer } from './answer.js';
 import { cancel, close, resend, sendNow } from './api/act-on-notification.js';
 import { listAudit } from './api/audit.js';
-import { bulkResend } from './api/bulk-resend.js';
+import { bulkResend, listRuns, stopRun } from './api/bulk-resend.js';
 import type { Call } from './api/call.js';
 import { hold, listEndpoints, resume, rotateSecret, showEndpoint, testSend } from './api/endpoints.js';
 import { downloadBody, downloadReply, listNotifications, showNotification } from './api/notifications.js';
@@ -29,6 +29,8 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: '/api/notifications/:id/cancel', needs: 'act', answer: cancel },
   { method: 'POST', path: '/api/notifications/:id/close', needs: 'act', answer: close },
   { method: 'POST', path: '/api/bulk-resend', needs: 'act', answer: bulkResend },
+  { method: 'GET', path: '/api/bulk-runs', needs: 'view', answer: listRuns },
+  { method: 'POST', path: '/api/bulk-runs/:id/stop', needs: 'act', answer: stopRun },
   { method: 'GET', path: '/api/endpoints', needs: 'view', answer: listEndpoints },
   { method: 'GET', path: '/api/endpoints/:id', needs: 'view', answer: showEndpoint },
   { method: 'POST', path: '/api/endpoints/:id/hold', needs: 'act', answer: hold },

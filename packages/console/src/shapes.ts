@@ -133,6 +133,29 @@ export interface ProgressShape {
   isFinished: boolean;
 }
 
+/** A bulk resend that is under way or was interrupted. */
+export interface RunShape {
+  run: string;
+  actor: string;
+  beganAt: string;
+  perSecond: number;
+  acceptDuplicateEffect: boolean;
+  matched: number;
+  resent: number;
+  skipped: number;
+  /** What it was asked for, less the chosen ids. */
+  filter: {
+    state?: State;
+    endpoint?: string;
+    type?: string;
+    reason?: string;
+    since?: string | undefined;
+    until?: string | undefined;
+  };
+  /** How many were chosen one by one; null where a filter chose. */
+  chosen: number | null;
+}
+
 export interface RotatedShape {
   id: string;
   /** Shown this once. */

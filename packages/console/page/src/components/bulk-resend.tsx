@@ -109,7 +109,7 @@ function Steps({ scope, filter: given, onClose }: Props) {
       {error !== null && <RefusalText error={error} />}
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onClose}>
-          {run.isSuccess ? t.common.close : t.common.cancel}
+          {run.isPending || run.isSuccess ? t.common.close : t.common.cancel}
         </Button>
         {matched === undefined && (
           <Button loading={dryRun.isPending} onClick={() => dryRun.mutate()} data-autofocus>
@@ -118,7 +118,7 @@ function Steps({ scope, filter: given, onClose }: Props) {
         )}
         {matched !== undefined && !run.isSuccess && (
           <Button
-            loading={run.isPending}
+            loading={run.isPending} // closing the dialog meanwhile stops nothing
             disabled={matched === 0 || Number(perSecond) < 1}
             onClick={() => run.mutate()}
           >

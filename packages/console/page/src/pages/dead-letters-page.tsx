@@ -5,6 +5,7 @@ import { CloseMany } from '../components/close-many.tsx';
 import { Filters, filterOfQuery } from '../components/filters.tsx';
 import { NotificationList } from '../components/notification-list.tsx';
 import { PageHeader } from '../components/small-parts.tsx';
+import { UnfinishedRuns } from '../components/unfinished-runs.tsx';
 import { useNotifications } from '../components/use-notifications.ts';
 import { usePlace } from '../location.ts';
 import { useTexts } from '../texts/use-texts.tsx';
@@ -53,6 +54,7 @@ export function DeadLettersPage() {
       <Text size="sm" c="dimmed" mb="sm">
         {t.dead.intro}
       </Text>
+      <UnfinishedRuns />
       <Filters isSearchable={false} hasState={false} />
       <NotificationList
         query={notifications}

@@ -272,6 +272,18 @@ export const en = {
     someFailed: (count: number) => `${count} had changed meanwhile and were left alone.`,
     scope: { selected: 'The selected ones', all: 'All that match the filters' },
   },
+  runs: {
+    title: 'Unfinished resends',
+    hint: 'A resend goes on by itself, whether or not this page is open. If one stands still, its process has died: continue it.',
+    name: (run: string) => `Run ${run}`,
+    all: 'everything dead',
+    pace: (count: string) => `${count} per second`,
+    goOn: 'Continue',
+    stop: 'Stop here',
+    stopTitle: (run: string) => `Stop run ${run}?`,
+    stopText: 'What it has not resent yet stays dead. What it has resent stays on its way.',
+    stopped: 'Stopped.',
+  },
   audit: {
     title: 'Audit',
     when: 'When',
@@ -283,6 +295,8 @@ export const en = {
     actions: {
       resend: 'resent',
       'resend-many': 'resent many',
+      'resume-resend-many': 'continued to resend many',
+      'stop-resend-many': 'stopped resending many',
       'send-now': 'sent now',
       cancel: 'cancelled',
       close: 'closed',

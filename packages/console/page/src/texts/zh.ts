@@ -269,6 +269,18 @@ export const zh: Texts = {
     someFailed: (count) => `${count} 条的状态已变化，未作处理。`,
     scope: { selected: '所选的通知', all: '全部符合筛选条件的通知' },
   },
+  runs: {
+    title: '未完成的重发',
+    hint: '重发在服务端进行，关闭页面也不会中断。如果进度停住不动，说明执行它的进程已退出，请点“继续”。',
+    name: (run) => `批次 ${run}`,
+    all: '全部死信',
+    pace: (count) => `每秒 ${count} 条`,
+    goOn: '继续',
+    stop: '就此停止',
+    stopTitle: (run) => `停止批次 ${run}？`,
+    stopText: '尚未重发的仍为死信，已重发的照常发送。',
+    stopped: '已停止。',
+  },
   audit: {
     title: '操作记录',
     when: '时间',
@@ -280,6 +292,8 @@ export const zh: Texts = {
     actions: {
       resend: '重发',
       'resend-many': '批量重发',
+      'resume-resend-many': '继续批量重发',
+      'stop-resend-many': '停止批量重发',
       'send-now': '立即发送',
       cancel: '取消',
       close: '关闭',
