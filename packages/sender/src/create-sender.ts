@@ -1,8 +1,13 @@
 import { systemClock } from '@bestnotify/protocol';
+import type { ContactChannel } from './alerts/alert-channel.js';
+import { channelAcks } from './alerts/channel-acks.js';
+import { withoutAlertSecrets } from './alerts/channel-vault.js';
+import { openAlerts } from './alerts/open-alerts.js';
+import { refuseAlertSource } from './alerts/reserved-source.js';
 import type { Enqueued } from './enqueue/enqueue.js';
 import { notifyMany, type NotificationInput, type NotifyContext, type NotifyOptions } from './enqueue/notify.js';
 import { createHooks, type EventName, type Hooks, type Listener } from './hooks.js';
-import { resolveWorkerOptions, type WorkerOptions } from './options.js';
+import { resolveWorkerOptions, type ResolvedWorkerOptions, type WorkerOptions } from './options.js';
 import {
   getEndpoint,
   listEndpoints,
@@ -23,7 +28,7 @@ import { createVault } from './outbox/vault.js';
 import { parseAllowedNetworks, parseNetworks } from './rules/addresses.js';
 import type { UrlRules } from './rules/urls.js';
 import { resolvePolicy } from './rules/policies.js';
-import { checkSenderOptions, type SenderOptions } from './sender-options.js';
+import { abandonedTypes, checkSenderOptions, type SenderOptions } from './sender-options.js';
 import { ResidentWorkers } from './resident-workers.js';
 import { createWakeUp, type WakeUp } from './wake-up.js';
 import { runOnce, type Worker } from './worker.js';
@@ -49,7 +54,8 @@ export interface Sender {
   /** The same as SQL, for those who apply it with a tool of their own. */
   printMigrations(): string;
   readonly endpoints: {
-    put(endpoint: EndpointInput): Promise<Endpoint>;
+    /** @param endpoint.contact - where the merchant's own people are told; left out it stays, null takes it away. */
+    put(endpoint: EndpointInput & { contact?: ContactChannel | null }): Promise<Endpoint>;
     get(id: string): Promise<Endpoint | undefined>;
     list(page?: { after?: string; limit?: number; ids?: readonly string[] }): Promise<Endpoint[]>;
     remove(id: string): Promise<boolean>;
@@ -93,8 +99,8 @@ export function createSender(options: SenderOptions): Sender {
   const { source, schema, policies } = checked;
   const database = namingMissingTables(openDatabase(options.database, checked.postgres), schema);
   const hooks = createHooks();
-  const vault = createVault(checked.secretStorage, (message) =>
-    process.emitWarning(message, { code: 'BESTNOTIFY_PLAIN_SECRETS' }),
+  const vault = withoutAlertSecrets(
+    createVault(checked.secretStorage, (message) => process.emitWarning(message, { code: 'BESTNOTIFY_PLAIN_SECRETS' })),
   );
   const defaultPolicy = resolvePolicy(checked.policy, policies).text;
   const random = Math.random; // the outermost composition: everything below is given its dice
@@ -114,6 +120,21 @@ export function createSender(options: SenderOptions): Sender {
     onWritten: nudge,
   };
   columnsOf(endpoints, { id: 'any', ...checked.endpointDefaults }); // what every endpoint gets must work
+  const openDeliverer = (workerOptions: ResolvedWorkerOptions) =>
+    createDeliverer({
+      requestTimeoutMs: workerOptions.requestTimeoutMs,
+      connectTimeoutMs: workerOptions.connectTimeoutMs,
+      allowPrivateNetwork: checked.allowPrivateNetwork,
+      denyNetwork: checked.denyNetwork,
+      allowedPorts: checked.allowedPorts,
+      // Many endpoints may share one host: a request that waited for a connection of ours would look like a dead one.
+      maxConnectionsPerOrigin: Math.max(delivererDefaults.maxConnectionsPerOrigin, workerOptions.concurrency),
+    });
+  const alerts = openAlerts(options.alerts, {
+    ...{ endpoints, policies, hooks, random, onWritten: nudge, nowMs: endpoints.nowMs },
+    abandoned: abandonedTypes(checked.types),
+    openDeliverer: () => openDeliverer(resolveWorkerOptions()),
+  });
   const partsFor = (given: WorkerOptions = {}): WorkerParts => {
     const workerOptions = resolveWorkerOptions(given);
     return {
@@ -122,16 +143,8 @@ export function createSender(options: SenderOptions): Sender {
       options: workerOptions,
       hooks,
       vault,
-      deliverer: createDeliverer({
-        requestTimeoutMs: workerOptions.requestTimeoutMs,
-        connectTimeoutMs: workerOptions.connectTimeoutMs,
-        allowPrivateNetwork: checked.allowPrivateNetwork,
-        denyNetwork: checked.denyNetwork,
-        allowedPorts: checked.allowedPorts,
-        // Many endpoints may share one host: a request that waited for a connection of ours would look like a dead one.
-        maxConnectionsPerOrigin: Math.max(delivererDefaults.maxConnectionsPerOrigin, workerOptions.concurrency),
-      }),
-      acks: checked.acks,
+      deliverer: alerts.over(openDeliverer(workerOptions), workerOptions.requestTimeoutMs),
+      acks: { ...checked.acks, ...channelAcks },
       defaultPolicy,
       now: () => performance.now(),
       random,
@@ -139,6 +152,7 @@ export function createSender(options: SenderOptions): Sender {
   };
   const residents = new ResidentWorkers({
     partsFor,
+    alerts: alerts.watch,
     maintenance: { database, schema, source, hooks, defaultPolicy, random, retention: checked.retention },
     wakeUp: openWakeUp({ url: options.database ?? process.env['DATABASE_URL'], database, hooks, ...checked }),
   });
@@ -147,17 +161,26 @@ export function createSender(options: SenderOptions): Sender {
     migrate: (migrateOptions) => migrate(database, schema, migrateOptions),
     printMigrations: () => printMigrations(schema),
     endpoints: {
-      put: (endpoint) => putEndpoint(endpoints, endpoint),
+      put: async (endpoint) => {
+        refuseAlertSource(source);
+        return alerts.withContact(endpoint, () => putEndpoint(endpoints, endpoint));
+      },
       get: (id) => getEndpoint(endpoints, id),
       list: (page) => listEndpoints(endpoints, page),
-      remove: (id) => removeEndpoint(endpoints, id),
+      remove: async (id) => {
+        await alerts.removeContact(id);
+        return removeEndpoint(endpoints, id);
+      },
     },
     notify: async (notification, notifyOptions) => {
-      const [result] = await notifyMany(endpoints, [notification], notifyOptions);
+      const [result] = await sender.notifyMany([notification], notifyOptions);
       if (result === undefined) throw new Error('notifyMany of one gave none');
       return result;
     },
-    notifyMany: (notifications, notifyOptions) => notifyMany(endpoints, notifications, notifyOptions),
+    notifyMany: async (notifications, notifyOptions) => {
+      refuseAlertSource(source);
+      return notifyMany(endpoints, notifications, notifyOptions);
+    },
     transaction: async (client, work) => {
       const result = await ('begin' in client ? client.begin(work) : client.transaction(work));
       nudge();
@@ -170,6 +193,7 @@ export function createSender(options: SenderOptions): Sender {
       try {
         return await runOnce(parts, { ...(limit !== undefined && { limit }), ...(signal !== undefined && { signal }) });
       } finally {
+        await alerts.watch?.lookOnce().catch((error: unknown) => hooks.emit('error', { during: 'alerts', error }));
         await parts.deliverer.close();
       }
     },

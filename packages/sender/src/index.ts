@@ -1,5 +1,9 @@
 // The public surface, name by name: what is not here is internal.
 export { generateSecret } from '@bestnotify/protocol';
+export { alertKinds, alertType, type Alert, type AlertEntry, type AlertKind } from './alerts/alert.js';
+export type { AlertChannel, ContactChannel } from './alerts/alert-channel.js';
+export type { AlertText } from './alerts/alert-words.js';
+export { alertsDefaults, type AlertsOptions } from './alerts/alerts-options.js';
 export { createSender, type Sender, type TransactionalClient } from './create-sender.js';
 export type { Enqueued } from './enqueue/enqueue.js';
 export type { RawBody } from './enqueue/limits.js';
@@ -60,7 +64,7 @@ export {
   type PolicyRule,
   type PresetName,
 } from './rules/policies.js';
-export { senderDefaults, type SenderOptions } from './sender-options.js';
+export { senderDefaults, type SenderOptions, type TypeRules } from './sender-options.js';
 export type { PassSummary } from './pipeline.js';
 export type { Worker } from './worker.js';
 export type { AckFunction } from './worker/judge-response.js';

@@ -1,3 +1,4 @@
+import type { AlertWatch } from './alerts/alert-watch.js';
 import type { WorkerOptions } from './options.js';
 import { startMaintenance, type MaintenanceParts } from './maintenance.js';
 import type { WorkerParts } from './pipeline.js';
@@ -10,16 +11,20 @@ export class ResidentWorkers {
   readonly #partsFor: (options: WorkerOptions | undefined) => WorkerParts;
   readonly #maintenance: MaintenanceParts;
   readonly #wakeUp: WakeUp | undefined;
+  readonly #alerts: AlertWatch | undefined;
   #stopMaintenance: (() => Promise<void>) | undefined;
+  #stopAlerts: (() => Promise<void>) | undefined;
 
   constructor(parts: {
     partsFor: (options: WorkerOptions | undefined) => WorkerParts;
     maintenance: MaintenanceParts;
     wakeUp: WakeUp | undefined;
+    alerts: AlertWatch | undefined;
   }) {
     this.#partsFor = parts.partsFor;
     this.#maintenance = parts.maintenance;
     this.#wakeUp = parts.wakeUp;
+    this.#alerts = parts.alerts;
   }
 
   /** Something is due: workers here look at once, workers elsewhere are told when that is asked for. */
@@ -46,6 +51,7 @@ export class ResidentWorkers {
     };
     this.#workers.add(tracked);
     this.#stopMaintenance ??= startMaintenance(this.#maintenance);
+    this.#stopAlerts ??= this.#alerts?.start();
     this.#wakeUp?.listen(() => {
       for (const each of this.#workers) each.nudge();
     });
@@ -59,8 +65,9 @@ export class ResidentWorkers {
   }
 
   async #endMaintenance(): Promise<void> {
-    const stop = this.#stopMaintenance;
+    const stops = [this.#stopMaintenance, this.#stopAlerts];
     this.#stopMaintenance = undefined;
-    await stop?.();
+    this.#stopAlerts = undefined;
+    await Promise.all(stops.map(async (stop) => stop?.()));
   }
 }

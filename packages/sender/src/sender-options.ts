@@ -1,4 +1,5 @@
 import { checkEnvelopeMember } from '@bestnotify/protocol';
+import type { AlertsOptions } from './alerts/alerts-options.js';
 import type { TypeOptions } from './enqueue/notify.js';
 import { ConfigurationError } from './errors.js';
 import type { EndpointInput } from './outbox/endpoints.js';
@@ -18,6 +19,16 @@ import {
 import { defaultPorts, type UrlRules } from './rules/urls.js';
 import { isAckRule, type AckFunction } from './worker/judge-response.js';
 
+/** What holds for all notifications of a type. */
+export interface TypeRules extends TypeOptions {
+  /**
+   * What giving up means: `compensate` tells operators, who make it good by hand or resend it; `abandon` tells nobody.
+   *
+   * @default 'compensate'
+   */
+  giveUp?: 'compensate' | 'abandon';
+}
+
 /** How a sender is set up. */
 export interface SenderOptions {
   /** The platform, and its mode: `acme-pay` and `acme-pay-test` are two sources. 1 to 128 printable ASCII characters. */
@@ -33,7 +44,7 @@ export interface SenderOptions {
   /** The platform's own retry policies, by name. */
   policies?: Readonly<Record<string, PolicyRule>>;
   /** What holds for all notifications of a type. */
-  types?: Readonly<Record<string, TypeOptions>>;
+  types?: Readonly<Record<string, TypeRules>>;
   /** The platform's own acknowledgement rules, by name. */
   acks?: Readonly<Record<string, AckFunction>>;
   /** How signing secrets are kept: sealed with a key, or resolved from a KMS. */
@@ -50,6 +61,8 @@ export interface SenderOptions {
   denyNetwork?: readonly string[];
   /** Ports that may be called; a pair is a range. @default [80, 443, [1024, 65535]] */
   allowedPorts?: NonNullable<UrlRules['allowedPorts']>;
+  /** Who is told when something goes wrong. Left out, nobody is: then listen to the events. */
+  alerts?: AlertsOptions;
   /** How long resident workers keep what is settled; `false` if something else calls `operations.prune`. @default {@link retentionDefaults} */
   retention?: Retention | false;
   /**
@@ -67,7 +80,7 @@ export const senderDefaults = {
 } as const satisfies Partial<SenderOptions>;
 
 /** @throws {@link ConfigurationError} naming the option and the fix. */
-export function checkSenderOptions(options: SenderOptions): Required<Omit<SenderOptions, 'database'>> {
+export function checkSenderOptions(options: SenderOptions): Required<Omit<SenderOptions, 'database' | 'alerts'>> {
   const { source, schema = senderDefaults.schema, policy = senderDefaults.policy, policies = {} } = options;
   const { wakeUp = senderDefaults.wakeUp, types = {}, acks = {}, endpointDefaults = {} } = options;
   const { allowPrivateNetwork = [], denyNetwork = [], allowedPorts = defaultPorts } = options;
@@ -108,11 +121,13 @@ export function checkSenderOptions(options: SenderOptions): Required<Omit<Sender
   };
 }
 
-function checkTypes(
-  types: Readonly<Record<string, TypeOptions>>,
-  policies: Readonly<Record<string, PolicyRule>>,
-): void {
-  for (const [type, { policy, maxAttempts, lane }] of Object.entries(types)) {
+/** The types whose dead nobody is told of. */
+export function abandonedTypes(types: Readonly<Record<string, TypeRules>>): string[] {
+  return Object.entries(types).flatMap(([type, { giveUp }]) => (giveUp === 'abandon' ? [type] : []));
+}
+
+function checkTypes(types: Readonly<Record<string, TypeRules>>, policies: Readonly<Record<string, PolicyRule>>): void {
+  for (const [type, { policy, maxAttempts, lane, giveUp }] of Object.entries(types)) {
     const option = `types.${type}`;
     if (policy !== undefined) resolvePolicy(policy, policies, `${option}.policy`);
     if (maxAttempts !== undefined) checkWhole(`${option}.maxAttempts`, maxAttempts, 1, maxAttemptsLimit);
@@ -120,6 +135,12 @@ function checkTypes(
       throw new ConfigurationError({
         option: `${option}.lane`,
         problem: `must be 'urgent' or 'normal' (got ${JSON.stringify(lane)})`,
+      });
+    }
+    if (giveUp !== undefined && !['compensate', 'abandon'].includes(giveUp)) {
+      throw new ConfigurationError({
+        option: `${option}.giveUp`,
+        problem: `must be 'compensate' or 'abandon' (got ${JSON.stringify(giveUp)})`,
       });
     }
   }
