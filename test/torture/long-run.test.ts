@@ -62,6 +62,8 @@ test('R110 memory, sockets and timers stay flat over many poison replies', { tim
     const now = usage();
     return now.heapMiB - before.heapMiB < 8 && now;
   });
+  if (process.env['BESTNOTIFY_TORTURE_ATTEMPTS'] !== undefined)
+    console.log(JSON.stringify({ attempts, before, after }));
   expect(after.sockets).toBeLessThan(2 * 2 * behaviours.length); // both ends live here, and idle ones are kept for seconds
   expect(after.timers - before.timers).toBeLessThan(atOnce * 4);
 });
