@@ -60,7 +60,10 @@ test('what is sent, listed and shown has one shape for programs', async () => {
     ...{ dueAt: anyText, createdAt: anyText, settledAt: null },
   };
   expect(await cli.lines(['list', '--endpoint', 'shapes'])).toEqual([summary]);
-  const details = { ...summary, url: null, policy: null, maxAttempts: null, contentType: anyText };
+  const details = {
+    ...summary,
+    ...{ url: null, policy: null, maxAttempts: null, contentType: anyText, hasOwnHeaders: false },
+  };
   for (const wanted of [sent?.['id'] as string, 'SHAPE1', 'ORDER7']) {
     expect(await cli.lines(['show', wanted])).toEqual([
       { ...details, body: { text: containing('"bizId":"SHAPE1"') }, attemptLog: [] },
@@ -163,4 +166,75 @@ test('a missing source, schema or server is one line with the next step', async 
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(stderr).toContain(says);
   }
+});
+
+test('what a merchant has lost is what the list by time holds beyond its own ids (R205)', async () => {
+  await using merchant = await scriptedEndpoint(200);
+  await cli.outbox.putEndpoint({ id: 'forgetful', url: merchant.url });
+  await cli.outbox.sender.notifyMany(
+    Array.from({ length: 5 }, (_, index) => ({ endpoint: 'forgetful', ...paid, bizId: `LOST${index + 1}` })),
+  );
+  await cli.outbox.sender.runOnce();
+  const known = merchant.requests.map(({ headers }) => headers['webhook-id'] as string);
+  const [lost] = known.splice(2, 1);
+  const listed = await cli.lines(['list', '--endpoint', 'forgetful', '--state', 'delivered', '--since', '1h']);
+  expect(listed).toHaveLength(5);
+  expect(listed.map(({ id }) => id as string).filter((id) => !known.includes(id))).toEqual([lost]);
+});
+
+test('“why does the merchant not know about PAY7?” is answered by one command, with the one that mends it', async () => {
+  await using merchant = await scriptedEndpoint({ status: 500, body: 'database is down' }, 200);
+  await cli.outbox.putEndpoint({ id: 'asks', url: merchant.url, maxAttempts: 1 });
+  const send = (bizId: string) => cli.outbox.sender.notify({ endpoint: 'asks', ...paid, bizId });
+  const answer = async (bizId: string) => {
+    const { stdout } = await cli.run(['show', bizId]);
+    return [/^why +(.*)$/m.exec(stdout)?.[1] ?? '', /^next +(.*)$/m.exec(stdout)?.[1]] as const;
+  };
+  const { id } = await send('ASK1');
+  expect(await answer('ASK1')).toEqual([matching(/^it has been due for \d+ s, and no worker/), matching(/worker/)]);
+  await cli.outbox.sender.runOnce();
+  const [why, next] = await answer('ASK1');
+  expect(why).toBe('given up: every attempt was used up; the last attempt: the endpoint answered 500');
+  expect(next).toBe(`once that is mended: bestnotify resend ${id}`);
+  expect((await cli.run(['resend', id])).code).toBe(0);
+  await cli.outbox.sender.runOnce();
+  expect(await answer('ASK1')).toEqual(['the merchant acknowledged it', undefined]);
+
+  await send('ASK2');
+  await cli.outbox.sender.operations.holdEndpoint('asks', { note: 'maintenance' });
+  expect(await answer('ASK2')).toEqual([
+    matching(/^its endpoint is held \(maintenance\)/),
+    'bestnotify endpoints resume asks',
+  ]);
+  await cli.outbox.sender.operations.resumeEndpoint('asks');
+  await cli.outbox.query(`update endpoint_health set failures = 12, parked_until = now() + interval '4 minutes'
+    where endpoint_key = (select key from endpoint where id = 'asks')`);
+  expect(await answer('ASK2')).toEqual([matching(/parked after 12 failures .* in 4 min/), matching(/by itself/)]);
+  await cli.outbox.query(`update endpoint_health set parked_until = null`);
+  await cli.outbox.query(
+    `update outbox set due_at = now() + interval '3 hours' where state = 0 and endpoint_key = (select key from endpoint where id = 'asks')`,
+  );
+  expect(await answer('ASK2')).toEqual(['it waits 3 h for its next attempt', matching(/^bestnotify send-now ntf_/)]);
+});
+
+test('runs that were interrupted are listed, for people and for programs', async () => {
+  expect((await cli.run(['resend', '--unfinished'])).stderr).toContain('Every run has come to its end.');
+  await cli.outbox.putEndpoint({ id: 'unfinished' });
+  await cli.outbox.sender.notifyMany(
+    Array.from({ length: 600 }, (_, n) => ({ endpoint: 'unfinished', ...paid, bizId: `RUN${n}` })),
+  );
+  await cli.outbox.query(`update outbox set state = 2, settled_at = now(), reason = 'gone'
+    where endpoint_key = (select key from endpoint where id = 'unfinished')`);
+  const death = new AbortController();
+  const filter = { state: 'dead' as const, endpoint: 'unfinished' };
+  await cli.outbox.sender.operations.resendMany(filter, { signal: death.signal, onProgress: () => death.abort() });
+  const [run] = await cli.lines(['resend', '--unfinished']);
+  expect(run).toEqual({
+    ...{ run: anyText, filter, perSecond: 50, acceptDuplicateEffect: false, actor: 'operator', beganAt: anyText },
+    ...{ matched: 600, resent: 500, skipped: 0 },
+  });
+  expect((await cli.run(['resend', '--unfinished'])).stdout).toMatch(/operator +500 +0 +600 +\{"state":"dead"/);
+  const [end] = await cli.lines(['resend', '--resume', run?.['run'] as string]);
+  expect(end).toMatchObject({ matched: 600, resent: 600, isFinished: true });
+  expect(await cli.lines(['resend', '--unfinished'])).toEqual([]);
 });

@@ -11,9 +11,10 @@ export function bytesShape(bytes: Uint8Array): BytesShape {
   }
 }
 
-/** One notification with its attempts, as `show --json` prints it. */
-export function detailsShape({ body, attemptLog, ...rest }: NotificationDetails) {
-  return { ...rest, body: body === null ? null : bytesShape(body), attemptLog: attemptLog.map(attemptShape) };
+/** One notification with its attempts, as `show --json` prints it: the body is what is sent. */
+export function detailsShape({ body, sentBody, attemptLog, ...rest }: NotificationDetails) {
+  const sent = sentBody ?? body;
+  return { ...rest, body: sent === null ? null : bytesShape(sent), attemptLog: attemptLog.map(attemptShape) };
 }
 
 function attemptShape({ snippet, ...rest }: AttemptSummary) {

@@ -4,6 +4,7 @@ import {
   maskSecret,
   nearMissHint,
   parseSigningKey,
+  signBody,
   signNotification,
   toTimestampSeconds,
   type AckRule,
@@ -47,25 +48,28 @@ export const forward = addCommand<Options>({
     withSender(terminal.streams, options, async (sender) => {
       const url = parseUrl(options.to);
       const secrets = await requireSecrets(terminal.streams, options);
-      const { body, type, endpoint, contentType } = await sender.operations.show(id);
-      if (body === null) throw new InputError({ from: id, problem: 'is nothing: its body was erased' });
-      const stored = await sender.endpoints.get(endpoint);
-      const timestampSeconds = toTimestampSeconds(now());
-      const keys = secrets.map((secret) => parseSigningKey(secret));
-      const headers = {
-        'content-type': contentType,
-        [headerNames.eventType]: type,
-        [headerNames.id]: id,
-        [headerNames.timestamp]: String(timestampSeconds),
-        [headerNames.signature]: signNotification({ id, timestampSeconds, body, keys }),
-      };
+      const {
+        body: stored,
+        sentBody: body,
+        type,
+        endpoint: endpointId,
+        contentType,
+      } = await sender.operations.show(id);
+      if (stored === null) throw new InputError({ from: id, problem: 'is nothing: its body was erased' });
+      if (body === null) throw new InputError({ from: id, problem: "is nothing that its endpoint's profile can send" });
+      const endpoint = await sender.endpoints.get(endpointId);
+      const signed =
+        endpoint?.profile === 'body-hmac'
+          ? { [headerNames.bodySignature]: signBody(body, secrets[0]) }
+          : signedHeaders({ id, body, secrets, timestampSeconds: toTimestampSeconds(now()) });
+      const headers = { 'content-type': contentType, [headerNames.eventType]: type, ...signed };
       const signal = AbortSignal.timeout(timeoutMs);
       const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
       const reply = {
         status: response.status,
         body: Buffer.from(await response.arrayBuffer()).subarray(0, maxReplyBytes),
       };
-      const rule = ruleOf(stored?.ack);
+      const rule = ruleOf(endpoint?.ack);
       const acknowledged = isAcknowledged(rule, reply);
       const signedWith = secrets.map(maskSecret);
       const facts = {
@@ -90,6 +94,16 @@ export const forward = addCommand<Options>({
       return acknowledged ? exitCodes.fine : exitCodes.refused;
     }),
 });
+
+function signedHeaders(request: { id: string; body: Buffer; secrets: readonly string[]; timestampSeconds: number }) {
+  const { id, timestampSeconds, body, secrets } = request;
+  const keys = secrets.map((secret) => parseSigningKey(secret));
+  return {
+    [headerNames.id]: id,
+    [headerNames.timestamp]: String(timestampSeconds),
+    [headerNames.signature]: signNotification({ id, timestampSeconds, body, keys }),
+  };
+}
 
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -7,10 +7,12 @@ import { exitCodes, signalCode } from '../exit-codes.js';
 import { filterOf, filterOptions, type FilterOptions } from '../input/filter-options.js';
 import { positiveNumber } from '../input/parse-options.js';
 import { createProgress } from '../output/progress.js';
+import { renderTable } from '../output/table.js';
 
 interface Options extends ConnectionOptions, FilterOptions {
   dryRun?: boolean;
   resume?: string;
+  unfinished?: boolean;
   perSecond?: number;
   url?: string;
   acceptDuplicateEffect?: boolean;
@@ -30,6 +32,7 @@ export const resend = (now: Cli['now']) =>
       ['resend ntf_019b7892-1c00-7fff-bfff-ffffffffffff', 'one notification'],
       ['resend --endpoint merchant-42 --since 24h --dry-run', 'how many would it be?'],
       ['resend --endpoint merchant-42 --since 24h --per-second 20', 'all of them, 20 a second'],
+      ['resend --unfinished', 'which runs were interrupted, or are under way?'],
       ['resend --resume 3', 'goes on with run 3'],
     ],
     options: (command) => {
@@ -39,6 +42,7 @@ export const resend = (now: Cli['now']) =>
       command
         .option('--dry-run', 'only say how many match')
         .option('--resume <run>', 'go on with an interrupted run; its filter and settings stay')
+        .option('--unfinished', 'only list the runs that have not come to their end')
         .option('--per-second <count>', 'how many become due per second (default: 50)', positiveNumber)
         .option('--url <url>', 'a corrected URL, for a single notification')
         .option('--accept-duplicate-effect', 'also where the merchant may have handled it and forgotten that');
@@ -46,18 +50,19 @@ export const resend = (now: Cli['now']) =>
     action: (cli, options, [id = '']) =>
       withSender(cli.terminal.streams, options, async (sender) => {
         checkTogether(options, id);
+        if (options.unfinished === true) return listRuns(cli, sender, options);
         return id === '' ? resendMany(cli, sender, options) : resendOne(cli, sender, { ...options, id });
       }),
   });
 
 function checkTogether(options: Options, id: string): void {
   const hasFilter = Object.keys(filterOf(options)).length > 0;
-  const ways = [id !== '', hasFilter, options.resume !== undefined].filter(Boolean).length;
+  const ways = [id !== '', hasFilter, options.resume !== undefined, options.unfinished === true].filter(Boolean).length;
   if (ways !== 1) {
     throw new UsageError({
       option: 'id',
       problem: ways === 0 ? 'is missing' : 'cannot be mixed with other ways to choose',
-      fix: 'Give one id, or a filter such as --endpoint, or --resume with the number of a run.',
+      fix: 'Give one id, or a filter such as --endpoint, or --resume with the number of a run, which --unfinished lists.',
     });
   }
   const single = id !== '' && (options.dryRun === true || options.perSecond !== undefined);
@@ -79,6 +84,21 @@ async function resendOne({ terminal }: Cli, sender: Sender, options: Options & {
     : terminal.print(`${id} is sent again by the next worker.`));
 }
 
+async function listRuns({ terminal }: Cli, sender: Sender, options: Options): Promise<undefined> {
+  const runs = await sender.operations.bulkRuns();
+  if (options.json === true) {
+    for (const run of runs) await terminal.json(run);
+    return;
+  }
+  const rows = runs.map(({ run, beganAt, actor, resent, skipped, matched, filter }) => [
+    ...[run, beganAt, actor, resent, skipped, matched],
+    JSON.stringify(filter),
+  ]);
+  const heading = ['RUN', 'BEGAN', 'ACTOR', 'RESENT', 'LEFT ALONE', 'MATCHED', 'FILTER'];
+  if (rows.length > 0) await terminal.print(renderTable(terminal, heading, rows));
+  else terminal.note('Every run has come to its end.');
+}
+
 async function resendMany({ terminal, interruption }: Cli, sender: Sender, options: Options): Promise<number> {
   const { resume, perSecond, acceptDuplicateEffect, dryRun = false } = options;
   const filter = resume === undefined ? { state: 'dead' as const, ...filterOf(options) } : {};
@@ -93,7 +113,7 @@ async function resendMany({ terminal, interruption }: Cli, sender: Sender, optio
       ...(perSecond !== undefined && { perSecond }),
       ...(acceptDuplicateEffect !== undefined && { acceptDuplicateEffect }),
       onProgress: ({ resent, skipped, matched, run }) =>
-        // What matched shrinks as it is resent, and is counted anew by a run that is resumed.
+        // The count of what matched has a limit, and more may have been settled since.
         bar.update(resent + skipped, Math.max(matched, resent + skipped), `resent, run ${run ?? ''}`),
     })
     .finally(() => bar.end());

@@ -1,6 +1,7 @@
-import type { NotificationDetails, NotificationSummary, Sender } from '@bestnotify/sender';
+import type { Endpoint, NotificationDetails, NotificationSummary, Sender } from '@bestnotify/sender';
 import { addCommand, connectionOptions } from '../command.js';
 import { withSender, type ConnectionOptions } from '../connect.js';
+import { explain } from '../output/explain.js';
 import { printable } from '../output/printable.js';
 import { renderFacts, renderTable } from '../output/table.js';
 import type { Terminal } from '../output/terminal.js';
@@ -14,14 +15,14 @@ interface Options extends ConnectionOptions {
 
 export const show = addCommand<Options>({
   name: 'show <id|bizId>',
-  summary: 'Show one notification: where it stands, every attempt, and its body',
+  summary: 'Show one notification: where it stands and why, every attempt, and its body',
   details: 'Also finds it by its business id or subject. When several match, they are listed instead.',
   examples: [
     ['show PAY1', 'why does the merchant not know about payment PAY1?'],
     ['show ntf_019b7892-1c00-7fff-bfff-ffffffffffff --json | jq .attemptLog', 'its attempts, for a program'],
   ],
   options: connectionOptions,
-  action: ({ terminal }, options, [wanted = '']) =>
+  action: ({ terminal, now }, options, [wanted = '']) =>
     withSender(terminal.streams, options, async (sender) => {
       const found = await find(sender, wanted);
       if (Array.isArray(found)) {
@@ -29,7 +30,10 @@ export const show = addCommand<Options>({
         else await terminal.print(renderNotifications(terminal, found));
         terminal.note(`${found.length} notifications match. Show one of them by its id.`);
       } else if (options.json === true) await terminal.json(detailsShape(found));
-      else await terminal.print(renderDetails(terminal, found));
+      else {
+        const endpoint = await sender.endpoints.get(found.endpoint);
+        await terminal.print(renderDetails(terminal, found, { endpoint, now: now() }));
+      }
     }),
 });
 
@@ -52,17 +56,24 @@ function isNotificationId(text: string): boolean {
   return /^ntf_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-function renderDetails(terminal: Terminal, it: NotificationDetails): string {
+function renderDetails(
+  terminal: Terminal,
+  it: NotificationDetails,
+  { endpoint, now }: { endpoint: Endpoint | undefined; now: Date },
+): string {
+  const { why, next } = explain(it, endpoint, now);
   const facts = renderFacts(terminal, [
     ['id', it.id],
     ['state', it.isClaimed ? `${it.state}, being sent right now` : it.state],
+    ['why', why],
+    ...(next === null ? [] : [['next', next] as const]),
     ['reason', it.reason],
     ['endpoint', it.endpoint],
     ['type', it.type],
     ['business id', it.bizId],
     ['subject', it.subject],
-    ['url', it.url ?? "the endpoint's"],
-    ['policy', it.policy],
+    ['url', it.url ?? `the endpoint's${endpoint?.url == null ? '' : `: ${endpoint.url}`}`],
+    ['policy', it.policy ?? "the endpoint's or the sender's"],
     ['round', it.round],
     ['attempts', it.attempts],
     ['created', it.createdAt],
@@ -83,7 +94,8 @@ function renderDetails(terminal: Terminal, it: NotificationDetails): string {
       each.snippet === null ? null : firstWords(each.snippet.toString()),
     ]),
   );
-  const body = it.body === null ? 'The body was erased.' : it.body.toString().split('\n').map(printable).join('\n');
+  const sent = it.sentBody ?? it.body; // what the merchant is sent, not how it is stored
+  const body = sent === null ? 'The body was erased.' : sent.toString().split('\n').map(printable).join('\n');
   return [facts, '', it.attemptLog.length === 0 ? 'No attempt was made yet.' : attempts, '', body].join('\n');
 }
 
