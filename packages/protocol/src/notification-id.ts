@@ -29,3 +29,8 @@ export function newNotificationId(
   uuid.writeUInt8((uuid.readUInt8(8) & 0x3f) | 0x80, 8); // variant 10
   return formatNotificationId(uuid);
 }
+
+/** When an id that {@link newNotificationId} made was made, in ms since 1970. */
+export function notificationTimeMs(id: string): number {
+  return parseInt(id.slice(prefix.length, prefix.length + 8) + id.slice(prefix.length + 9, prefix.length + 13), 16);
+}

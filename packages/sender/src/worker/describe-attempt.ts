@@ -1,3 +1,4 @@
+import { removeSecrets } from '@bestnotify/protocol';
 import { describeUrl } from '../rules/urls.js';
 import type { Judgement, Outcome } from './outcome.js';
 
@@ -63,22 +64,6 @@ export function snippetOf(body: Buffer): Buffer {
   // Secrets are removed before the cut, or one that straddles it would be half kept. Latin-1 maps bytes to characters one to one.
   const cleaned = Buffer.from(removeSecrets(body.toString('latin1', 0, 2 * maxSnippetBytes)), 'latin1');
   return cleaned.length <= maxSnippetBytes ? cleaned : cleaned.subarray(0, wholeCharacters(cleaned, maxSnippetBytes));
-}
-
-const removed = '[removed]';
-// A base64 value may have been escaped on its way: \/ in JSON, %2B in a URL.
-const base64 = '[A-Za-z0-9+/=\\\\%_-]';
-const secretPatterns: readonly [RegExp, string][] = [
-  [new RegExp(`\\bwh(sec|sk)_${base64}+`, 'g'), `wh$1_${removed}`],
-  [new RegExp(`\\b(v1a?)(,|%2C)${base64}{20,}`, 'gi'), `$1$2${removed}`],
-  [/\b[0-9a-f]{64}\b/gi, removed],
-  [new RegExp(`\\b(basic|bearer)(\\s+)${base64}{8,}`, 'gi'), `$1$2${removed}`],
-  [/(https?:(?:\\?\/){2}[^\s"'<>?#]*)[?#][^\s"'<>]*/gi, `$1?${removed}`],
-  [/(https?:(?:\\?\/){2})[^\s"'<>/?#@]*@/gi, `$1${removed}@`],
-];
-
-function removeSecrets(text: string): string {
-  return secretPatterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), text);
 }
 
 /** The largest length up to `limit` that does not end inside a UTF-8 character. */
