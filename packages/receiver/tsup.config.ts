@@ -4,6 +4,7 @@ export default library({
   entry: {
     index: 'src/index.ts',
     testing: 'src/testing.ts',
+    prometheus: 'src/prometheus.ts',
     express: 'src/adapters/express.ts',
     'node-http': 'src/adapters/node-http.ts',
     fastify: 'src/adapters/fastify.ts',

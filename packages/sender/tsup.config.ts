@@ -1,3 +1,3 @@
 import { library } from '../../tsup.base.ts';
 
-export default library({ entry: ['src/index.ts', 'src/testing.ts'] });
+export default library({ entry: ['src/index.ts', 'src/testing.ts', 'src/prometheus.ts'] });

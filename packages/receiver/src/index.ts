@@ -30,6 +30,7 @@ export type {
 } from './notification.js';
 export { receiverDefaults, type ReceiverOptions, type ReceiverParts } from './options.js';
 export { Ignore, RetryLater } from './outcomes.js';
+export type { Logger } from '@bestnotify/protocol';
 export { createReceiver, type Receiver } from './receiver.js';
 export type { Secret, SecretList, Secrets } from './secrets.js';
 export type { ReplyFacts, ReplyFormat } from './steps/reply.js';

@@ -1,4 +1,4 @@
-import { checkEnvelopeMember, systemClock, toleranceSeconds, type Clock } from '@bestnotify/protocol';
+import { checkEnvelopeMember, systemClock, toleranceSeconds, type Clock, type Logger } from '@bestnotify/protocol';
 import { ConfigurationError } from './errors.js';
 import type { ReceiverHooks } from './hooks.js';
 import type { Identify } from './identify.js';
@@ -6,6 +6,7 @@ import type { Handler } from './notification.js';
 import type { ReplyFormat } from './steps/reply.js';
 import type { Secrets } from './secrets.js';
 import type { Store } from './stores/store.js';
+import { ownLogger, warnInto } from './telemetry/log-reply.js';
 import { emitWarning } from './warn.js';
 
 /** What a receiver must be told, and what it may be. For the defaults see {@link receiverDefaults}. */
@@ -51,6 +52,8 @@ export interface ReceiverOptions extends ReceiverHooks {
   bodyTimeoutMs?: number;
   /** Longest wait for one answer of the store, in ms. @default 2_000 */
   storeTimeoutMs?: number;
+  /** Where every answered request is logged, and warnings unless `onWarning` takes them; in the shape of pino. Left out, nothing is. */
+  logger?: Logger;
 }
 
 const day = 24 * 60 * 60 * 1000;
@@ -87,6 +90,11 @@ export function resolveOptions(given: ReceiverOptions, parts: ReceiverParts): Re
   checkNames(options);
   checkParts(options);
   checkNumbers(options);
+  if (options.logger !== undefined) {
+    checkLogger(options.logger);
+    options.logger = ownLogger(options.logger);
+    if (given.onWarning === undefined) options.onWarning = warnInto(options.logger);
+  }
   return Object.freeze(options);
 }
 
@@ -135,6 +143,12 @@ function checkParts(options: ResolvedOptions): void {
   ] as const) {
     if (options[option] !== undefined && typeof options[option] !== 'function') refuse(option, 'must be a function');
   }
+}
+
+function checkLogger(logger: Partial<Logger>): void {
+  const levels = ['debug', 'info', 'warn', 'error'] as const;
+  if (!levels.every((level) => typeof logger[level] === 'function'))
+    refuse('logger', `must have the methods ${levels.join(', ')}: pass pino(), or console`);
 }
 
 function checkNumbers(options: ResolvedOptions): void {

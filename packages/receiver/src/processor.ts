@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { replies, type ReplyReason } from '@bestnotify/protocol';
+import { replies, type HeaderBag, type ReplyReason } from '@bestnotify/protocol';
 import { Counters } from './counters.js';
 import { NoHandlerError } from './errors.js';
 import { tell } from './hooks.js';
@@ -14,6 +14,8 @@ import { openNotification, type Opened, type Refused } from './steps/open-notifi
 import { recordGivenUp, recordOutcome, type Recorded, type RecordParts } from './steps/record-outcome.js';
 import { replyWriter, type WriteReply } from './steps/reply.js';
 import { HandlerRun } from './steps/run-handler.js';
+import { logReply } from './telemetry/log-reply.js';
+import { observeHandler, type RunListener } from './telemetry/observe-handler.js';
 import type { ClaimRequest, NotificationKey } from './stores/store.js';
 
 /** How a request ended, with what the hooks want to know about it. */
@@ -24,6 +26,8 @@ export interface Answer extends Recorded {
 /** Runs the steps in order, for every adapter and for the separate Express pieces. */
 export class Processor {
   readonly counters = new Counters();
+  /** Told how long each handler ran. */
+  readonly runListeners: RunListener[] = [];
   readonly #write: WriteReply;
   readonly #kept = new Set<Promise<unknown>>();
   readonly #warnedTypes = new Set<string>();
@@ -49,12 +53,17 @@ export class Processor {
     return openNotification(request, this.options, this.keys);
   }
 
+  /** The handler as traces and meters see it: itself, unless somebody looks. */
+  observed(handler: Handler, headers: HeaderBag): Handler {
+    return observeHandler(handler, headers, this.runListeners);
+  }
+
   async #process(request: IncomingNotification): Promise<Answer> {
     const opened = await this.open(request);
     if ('refused' in opened) return { reason: opened.refused, error: opened.error };
     const handler = this.handlerOf(opened.notification.type);
     if (handler === undefined) return { ...this.#unhandled(opened.notification.type), opened };
-    return { ...(await this.run(opened, handler)), opened };
+    return { ...(await this.run(opened, this.observed(handler, request.headers))), opened };
   }
 
   /** Claims the key, runs the handler under its lease and deadline, and records how that ended. */
@@ -110,6 +119,7 @@ export class Processor {
     this.counters.replies[reason] += 1;
     if (replies[reason].word === 'success') this.counters.lastAcceptedAtMs = this.options.clock().getTime();
     if (reason !== 'handled' && reason !== 'ignored') this.#tellHooks(answer);
+    if (this.options.logger !== undefined) logReply(this.options.logger, answer);
     return this.#write(reason, retryAfterMs);
   }
 

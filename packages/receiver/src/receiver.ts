@@ -8,6 +8,7 @@ import { processorKey } from './processor-key.js';
 import { Processor } from './processor.js';
 import { keySource } from './secrets.js';
 import type { NotificationKey } from './stores/store.js';
+import { meterReceiver } from './telemetry/open-telemetry.js';
 
 /** Receives notifications of one platform for one merchant. */
 export interface Receiver {
@@ -57,6 +58,7 @@ export function createReceiver(given: ReceiverOptions, parts: ReceiverParts = {}
     forget: (key, subject) => options.store.forget({ source: options.source, to: options.to, ...key }, subject),
     drain: () => processor.drain(),
   };
+  meterReceiver(receiver);
   return receiver;
 }
 

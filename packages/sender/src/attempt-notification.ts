@@ -1,6 +1,7 @@
 import type { ResolvedWorkerOptions } from './options.js';
 import type { EndpointSettings } from './outbox/load-endpoints.js';
 import { settlementOf } from './settlements.js';
+import { activeTracer, traceAttempt } from './telemetry/tracing.js';
 import type { ClaimedNotification } from './worker/claim-batch.js';
 import { composeRequest } from './worker/compose-request.js';
 import type { Deliverer } from './worker/deliver.js';
@@ -40,6 +41,20 @@ interface Target {
  * @param toDatabaseMs - turns a moment of the monotonic clock into the database's time, in ms since 1970.
  */
 export function attemptNotification(
+  parts: AttemptParts,
+  target: Target,
+  toDatabaseMs: (atMs: number) => number,
+  signal: AbortSignal,
+): Promise<AttemptResult> {
+  const tracer = activeTracer();
+  if (tracer === undefined) return sendAndJudge(parts, target, toDatabaseMs, signal);
+  const { notification, endpoint } = target;
+  return traceAttempt(tracer, notification, (traceparent) =>
+    sendAndJudge(parts, { notification: { ...notification, traceparent }, endpoint }, toDatabaseMs, signal),
+  );
+}
+
+function sendAndJudge(
   parts: AttemptParts,
   target: Target,
   toDatabaseMs: (atMs: number) => number,
@@ -85,9 +100,9 @@ function send(
   signal: AbortSignal,
 ): Promise<Outcome> {
   try {
-    const { id, source, to, type, bizId, url, contentType, body, attempts } = notification;
+    const { id, source, to, type, bizId, url, contentType, body, traceparent, attempts } = notification;
     const request = composeRequest({
-      notification: { id, source, to, type, bizId, url, contentType, body: body ?? noBody },
+      notification: { id, source, to, type, bizId, url, contentType, body: body ?? noBody, traceparent },
       endpoint,
       timestampSeconds,
       attemptNumber: attempts + 1,

@@ -30,6 +30,8 @@ import type { UrlRules } from './rules/urls.js';
 import { resolvePolicy } from './rules/policies.js';
 import { abandonedTypes, checkSenderOptions, type SenderOptions } from './sender-options.js';
 import { ResidentWorkers } from './resident-workers.js';
+import { logEvents } from './telemetry/log-events.js';
+import { meterSender } from './telemetry/open-telemetry.js';
 import { createWakeUp, type WakeUp } from './wake-up.js';
 import { runOnce, type Worker } from './worker.js';
 import { createDeliverer, delivererDefaults } from './worker/deliver.js';
@@ -83,6 +85,8 @@ export interface Sender {
   /** One pass, for cron: sends what is due, at most `limit` notifications, and resolves when all of it is settled. */
   runOnce(options?: WorkerOptions & { limit?: number; signal?: AbortSignal }): Promise<PassSummary>;
   readonly operations: Operations;
+  /** Requests in flight now, of all its resident workers. */
+  readonly inFlight: number;
   on<Name extends EventName>(name: Name, listener: Listener<Name>): Sender;
   off<Name extends EventName>(name: Name, listener: Listener<Name>): Sender;
   /** Stops this sender's workers and closes the connections it opened itself. */
@@ -187,8 +191,12 @@ export function createSender(options: SenderOptions): Sender {
       return result as Awaited<ReturnType<typeof work>>; // both give back what `work` resolved to
     },
     nudge,
-    startWorker: (workerOptions) => residents.start(workerOptions),
+    startWorker: (workerOptions) => {
+      meter();
+      return residents.start(workerOptions);
+    },
     runOnce: async ({ limit, signal, ...workerOptions } = {}) => {
+      meter();
       const parts = partsFor(workerOptions);
       try {
         return await runOnce(parts, { ...(limit !== undefined && { limit }), ...(signal !== undefined && { signal }) });
@@ -198,6 +206,9 @@ export function createSender(options: SenderOptions): Sender {
       }
     },
     operations: createOperations({ database, schema, source, onDue: nudge }, endpoints),
+    get inFlight() {
+      return residents.inFlight;
+    },
     on: (name, listener) => {
       hooks.on(name, listener);
       return sender;
@@ -208,9 +219,14 @@ export function createSender(options: SenderOptions): Sender {
     },
     close: async () => {
       await residents.stop();
+      endMetering?.();
       await database.close();
     },
   };
+  // Not before there is something to count: a process may register its meters after it has made its sender.
+  let endMetering: (() => void) | undefined;
+  const meter = () => (endMetering ??= meterSender(sender));
+  if (options.logger !== undefined) logEvents(sender, options.logger, () => performance.now());
   return sender;
 }
 

@@ -26,7 +26,12 @@ export interface SenderEvents {
     nextInMs: number | null;
   };
   /** The merchant acknowledged; `reason` is `handled`, `duplicate`, `stale`, `ignored` or `acknowledged`. */
-  delivered: NotificationFacts & { reason: string; attempts: number };
+  delivered: NotificationFacts & {
+    reason: string;
+    attempts: number;
+    /** Since it was enqueued, by the clock of the process that did it, in ms. */
+    sinceEnqueuedMs: number;
+  };
   /** Given up: a person has to look. */
   dead: NotificationFacts & { reason: string; attempts: number };
   /** The worker was too slow, or another one was presumed dead: its result was not written. The row is sent again. */

@@ -1,5 +1,5 @@
 // The public surface, name by name: what is not here is internal.
-export { generateSecret } from '@bestnotify/protocol';
+export { generateSecret, type Logger } from '@bestnotify/protocol';
 export { alertKinds, alertType, type Alert, type AlertEntry, type AlertKind } from './alerts/alert.js';
 export type { AlertChannel, ContactChannel } from './alerts/alert-channel.js';
 export type { AlertText } from './alerts/alert-words.js';

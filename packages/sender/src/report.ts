@@ -1,3 +1,4 @@
+import { notificationTimeMs } from '@bestnotify/protocol';
 import type { Hooks, NotificationFacts } from './hooks.js';
 import type { ClaimedNotification } from './worker/claim-batch.js';
 import type { Judgement } from './worker/outcome.js';
@@ -35,9 +36,18 @@ export function report(
     });
   }
   if (settlement.state === 1 && hooks.hears('delivered')) {
-    hooks.emit('delivered', { ...factsOf(notification), reason: settlement.reason ?? 'acknowledged', attempts });
+    const reason = settlement.reason ?? 'acknowledged';
+    hooks.emit('delivered', {
+      ...factsOf(notification),
+      ...{ reason, attempts, sinceEnqueuedMs: sinceEnqueuedMs(notification, settlement) },
+    });
   }
   if (settlement.state === 2) {
     hooks.emit('dead', { ...factsOf(notification), reason: settlement.reason ?? 'unknown', attempts });
   }
+}
+
+/** The id holds the moment; reading it there costs the claim nothing. */
+function sinceEnqueuedMs({ id }: ClaimedNotification, { attempt }: Settlement): number {
+  return attempt === null ? 0 : Math.max(0, attempt.startedAtMs + attempt.durationMs - notificationTimeMs(id));
 }

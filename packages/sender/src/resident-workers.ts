@@ -33,6 +33,11 @@ export class ResidentWorkers {
     this.#wakeUp?.announce();
   }
 
+  /** Requests in flight now, of all workers. */
+  get inFlight(): number {
+    return [...this.#workers].reduce((sum, worker) => sum + worker.inFlight, 0);
+  }
+
   start(options?: WorkerOptions): Worker {
     const parts = this.#partsFor(options);
     const worker = startWorker(parts);

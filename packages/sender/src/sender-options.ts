@@ -1,4 +1,4 @@
-import { checkEnvelopeMember } from '@bestnotify/protocol';
+import { checkEnvelopeMember, type Logger } from '@bestnotify/protocol';
 import type { AlertsOptions } from './alerts/alerts-options.js';
 import type { TypeOptions } from './enqueue/notify.js';
 import { ConfigurationError } from './errors.js';
@@ -71,6 +71,8 @@ export interface SenderOptions {
    * @default 'poll'
    */
   wakeUp?: 'poll' | 'notify';
+  /** Where events are logged, in the shape of pino. Left out, nothing is; events can be heard with `on` all the same. */
+  logger?: Logger;
 }
 
 export const senderDefaults = {
@@ -80,7 +82,9 @@ export const senderDefaults = {
 } as const satisfies Partial<SenderOptions>;
 
 /** @throws {@link ConfigurationError} naming the option and the fix. */
-export function checkSenderOptions(options: SenderOptions): Required<Omit<SenderOptions, 'database' | 'alerts'>> {
+export function checkSenderOptions(
+  options: SenderOptions,
+): Required<Omit<SenderOptions, 'database' | 'logger' | 'alerts'>> {
   const { source, schema = senderDefaults.schema, policy = senderDefaults.policy, policies = {} } = options;
   const { wakeUp = senderDefaults.wakeUp, types = {}, acks = {}, endpointDefaults = {} } = options;
   const { allowPrivateNetwork = [], denyNetwork = [], allowedPorts = defaultPorts } = options;
@@ -114,6 +118,7 @@ export function checkSenderOptions(options: SenderOptions): Required<Omit<Sender
   checkAcks(acks);
   checkPorts(allowedPorts);
   checkPostgres(postgres);
+  checkLogger(options.logger);
   if (retention !== false) checkRetention(retention, 'retention.');
   return {
     ...{ source, schema, policy, policies, wakeUp, types, acks, endpointDefaults },
@@ -165,6 +170,17 @@ function checkPorts(ports: NonNullable<UrlRules['allowedPorts']>): void {
     const [from, to] = typeof port === 'number' ? [port, port] : port;
     checkWhole(`allowedPorts[${index}]`, from, 1, 65_535);
     checkWhole(`allowedPorts[${index}]`, to, from, 65_535);
+  }
+}
+
+function checkLogger(logger: Logger | undefined): void {
+  const levels = ['debug', 'info', 'warn', 'error'] as const;
+  if (logger !== undefined && !levels.every((level) => typeof (logger as Partial<Logger>)[level] === 'function')) {
+    throw new ConfigurationError({
+      option: 'logger',
+      problem: `must have the methods ${levels.join(', ')}`,
+      fix: 'Pass pino(), or console.',
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HandlerContext, Notification } from '../notification.js';
+import type { Handler, HandlerContext, Notification } from '../notification.js';
 import { processorKey } from '../processor-key.js';
 import type { Answer } from '../processor.js';
 import type { Receiver } from '../receiver.js';
@@ -65,7 +65,7 @@ export function idempotent(receiver: Receiver): Middleware {
       isAnswered = true;
       writeNode(processor.reply({ ...recorded, opened: piece.opened }), req, res);
     };
-    const run = processor.run(piece.opened, (_notification, context) => {
+    const rest: Handler = (_notification, context) => {
       req.notificationContext = context;
       return new Promise<void>((resolve, reject) => {
         piece.end = (error) => {
@@ -80,7 +80,8 @@ export function idempotent(receiver: Receiver): Middleware {
         });
         next();
       });
-    });
+    };
+    const run = processor.run(piece.opened, processor.observed(rest, new NodeHeaders(req)));
     run.then(answer, (error: unknown) => answer({ reason: 'handler-error', error }));
   };
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { intOf, textOf, type Queryable } from '../outbox/database.js';
 import { PayloadConflictError, UnknownEndpointError } from '../outbox/errors.js';
 import { stateOf, type NotificationState } from '../outbox/states.js';
-import { enqueueParameters, enqueueStatement, forgetStatement, knownStatement } from './statements.js';
+import { enqueueQuery, forgetStatement, knownStatement } from './statements.js';
 
 /** A notification that passed every check and has its bytes: what the outbox stores. */
 export interface EncodedNotification {
@@ -19,6 +19,8 @@ export interface EncodedNotification {
   maxAttempts: number | null;
   contentType: string;
   body: Buffer;
+  /** Where its attempts' spans go on from; absent where nobody traces. */
+  traceparent?: string;
 }
 
 /** What became of one `notify`. */
@@ -121,7 +123,7 @@ function conflict(id: string, { endpoint, type, bizId }: EncodedNotification): P
 /** @returns those whose key existed; the others were inserted. */
 async function insert(tx: Queryable, schema: string, rows: readonly KeyedRow[]): Promise<Set<KeyedRow>> {
   const existing = new Set<KeyedRow>();
-  for (const result of await tx.query(enqueueStatement(schema), enqueueParameters(rows))) {
+  for (const result of await tx.query(...enqueueQuery(schema, rows))) {
     const row = rows[intOf(result, 'place') - 1];
     if (row === undefined) throw new RangeError('enqueueing gave a place that was not asked for');
     const { endpoint, source } = row.notification;

@@ -2,12 +2,13 @@ import { newNotificationId } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
 import type { EndpointContext } from '../outbox/endpoints.js';
 import { everyNetwork } from '../outbox/endpoint-columns.js';
-import { ensureEndpoint } from '../outbox/endpoints.js';
+import { ensureEndpoint, isKnownDirect } from '../outbox/endpoints.js';
 import { NotificationRefusedError } from '../outbox/errors.js';
 import type { Queryable } from '../outbox/database.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
 import { checkEndpointUrl } from '../rules/urls.js';
 import { enqueue, type EncodedNotification, type Enqueued } from './enqueue.js';
+import { traceEnqueue } from '../telemetry/tracing.js';
 import { encodeBody, type RawBody } from './limits.js';
 import { pooledRandomBytes } from './random-bytes.js';
 import { overTransaction, type CallerTransaction } from './transactions.js';
@@ -70,7 +71,15 @@ export async function notifyMany(
   { tx }: NotifyOptions = {},
 ): Promise<Enqueued[]> {
   const encoded = inputs.map((input) => encode(context, input));
-  if (encoded.length === 0) return [];
+  return encoded.length === 0 ? [] : traceEnqueue(encoded, () => write(context, encoded, inputs, tx));
+}
+
+async function write(
+  context: NotifyContext,
+  encoded: readonly EncodedNotification[],
+  inputs: readonly NotificationInput[],
+  tx: CallerTransaction | undefined,
+): Promise<Enqueued[]> {
   const caller = tx === undefined ? undefined : overTransaction(tx);
   for (const direct of distinctDirects(inputs)) await ensure(context, caller, direct);
   if (caller !== undefined) return enqueue(caller, context.schema, encoded);
@@ -142,8 +151,9 @@ function distinctDirects(inputs: readonly NotificationInput[]): Direct[] {
   return [...directs.values()];
 }
 
-/** On a connection of our own, so that the endpoint stays when the caller rolls back; PGlite has only the caller's. */
+/** A missing one is made on a connection of our own, so that it stays when the caller rolls back; PGlite has only the caller's. */
 async function ensure(context: NotifyContext, caller: Queryable | undefined, direct: Direct): Promise<void> {
   if (caller !== undefined && context.database.isSingleSession) await ensureEndpoint(context, caller, direct);
-  else await context.database.transaction((own) => ensureEndpoint(context, own, direct));
+  else if (caller === undefined || !(await isKnownDirect(context, caller, direct)))
+    await context.database.transaction((own) => ensureEndpoint(context, own, direct));
 }

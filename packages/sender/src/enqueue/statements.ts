@@ -3,8 +3,14 @@ import { heldMs } from '../outbox/held-time.js';
 import { quoteSchema } from '../outbox/schema-name.js';
 import type { EncodedNotification, KeyedRow } from './enqueue.js';
 
+interface Column {
+  name: string;
+  type: string;
+  of: (row: EncodedNotification) => string | number | null;
+}
+
 /** What the statement reads of a notification beside its bytes, column by column: PostgreSQL reads arrays several times faster than JSON. */
-const columns: readonly { name: string; type: string; of: (row: EncodedNotification) => string | number | null }[] = [
+const columns: readonly Column[] = [
   { name: 'uuid', type: 'uuid', of: ({ uuid }) => uuid },
   { name: 'source', type: 'text', of: ({ source }) => source },
   { name: 'endpoint', type: 'text', of: ({ endpoint }) => endpoint },
@@ -19,11 +25,24 @@ const columns: readonly { name: string; type: string; of: (row: EncodedNotificat
   { name: 'size', type: 'integer', of: ({ body }) => body.byteLength },
 ];
 
+/** Named only where somebody traces: else the column has its default, and the statement costs what it did without it. */
+const traceColumn: Column = { name: 'traceparent', type: 'text', of: ({ traceparent }) => traceparent ?? null };
+
+function columnsFor(rows: readonly KeyedRow[]): readonly Column[] {
+  return rows.some(({ notification }) => notification.traceparent !== undefined) ? [...columns, traceColumn] : columns;
+}
+
+/** The statement for these rows, and its parameters. */
+export function enqueueQuery(schema: string, rows: readonly KeyedRow[]): [text: string, parameters: Parameter[]] {
+  const used = columnsFor(rows);
+  return [enqueueStatement(schema, used), enqueueParameters(rows, used)];
+}
+
 /**
- * The parameters of {@link enqueueStatement}: all hashes, digests and bodies in one string of bytes, because drivers
+ * All hashes, digests and bodies in one string of bytes, because drivers
  * disagree on arrays of bytea; then one array for each column.
  */
-export function enqueueParameters(rows: readonly KeyedRow[]): Parameter[] {
+function enqueueParameters(rows: readonly KeyedRow[], used: readonly Column[]): Parameter[] {
   const bytes = Buffer.allocUnsafe(rows.reduce((sum, { notification }) => sum + 64 + notification.body.byteLength, 0));
   let at = 0;
   for (const { hash, digest, notification } of rows) {
@@ -31,7 +50,7 @@ export function enqueueParameters(rows: readonly KeyedRow[]): Parameter[] {
     at += bytes.write(digest, at, 'latin1');
     at += notification.body.copy(bytes, at);
   }
-  return [bytes, ...columns.map(({ of }) => arrayLiteral(rows.map(({ notification }) => of(notification))))];
+  return [bytes, ...used.map(({ of }) => arrayLiteral(rows.map(({ notification }) => of(notification))))];
 }
 
 /**
@@ -41,15 +60,16 @@ export function enqueueParameters(rows: readonly KeyedRow[]): Parameter[] {
  * endpoint does not exist; if any is 2, nothing at all was inserted. The keys are inserted in order: two callers with
  * opposite orders would deadlock.
  */
-export function enqueueStatement(schema: string): string {
+function enqueueStatement(schema: string, used: readonly Column[]): string {
   const name = quoteSchema(schema);
+  const [into, from] = used.includes(traceColumn) ? [', traceparent', ', i.traceparent'] : ['', ''];
   return `
 with input as materialized (
   select substring($1::bytea from i.at for 32) as key_hash, substring($1::bytea from i.at + 32 for 32) as body_digest,
          substring($1::bytea from i.at + 64 for i.size) as body, e.key as endpoint_key, ${heldMs} as held_ms, i.*
     from (select u.*, (sum(u.size + 64) over (order by u.place))::int4 - u.size - 63 as at -- substring() counts from one
-            from unnest(${columns.map(({ type }, index) => `$${index + 2}::text::${type}[]`).join(', ')})
-              with ordinality as u(${columns.map((column) => column.name).join(', ')}, place)) i
+            from unnest(${used.map(({ type }, index) => `$${index + 2}::text::${type}[]`).join(', ')})
+              with ordinality as u(${used.map((column) => column.name).join(', ')}, place)) i
     left join ${name}.endpoint e on e.source = i.source and e.id = i.endpoint
 ), kept as (
   insert into ${name}.notification_key (hash, id, digest)
@@ -60,8 +80,8 @@ with input as materialized (
   on conflict (hash) do nothing
   returning hash, number
 ), stored as (
-  insert into ${name}.notification (number, id, source, endpoint, type, biz_id, subject, url, policy, max_attempts, content_type, body)
-  select k.number, i.uuid, i.source, i.endpoint, i.type, i.biz_id, i.subject, i.url, i.policy, i.max_attempts, i.content_type, i.body
+  insert into ${name}.notification (number, id, source, endpoint, type, biz_id, subject, url, policy, max_attempts, content_type, body${into})
+  select k.number, i.uuid, i.source, i.endpoint, i.type, i.biz_id, i.subject, i.url, i.policy, i.max_attempts, i.content_type, i.body${from}
     from kept k join input i on i.key_hash = k.hash
 ), queued as (
   insert into ${name}.outbox (number, endpoint_key, lane, held_ms_before)

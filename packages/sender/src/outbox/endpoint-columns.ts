@@ -44,6 +44,7 @@ export function columnsOf(context: EndpointContext, input: Omit<EndpointInput, '
     max_per_second: input.maxPerSecond ?? null,
     allow_http: allowHttp,
     allow_private_network: JSON.stringify(networks),
+    traceparent: input.traceparent ?? false,
     owner: input.owner ?? null,
   };
 }
@@ -113,4 +114,5 @@ const typesOf: Readonly<Record<string, string>> = {
   max_in_flight_everywhere: 'int4',
   max_per_second: 'float8',
   allow_http: 'boolean',
+  traceparent: 'boolean',
 };

@@ -45,6 +45,11 @@ export interface EndpointInput extends WireSettings {
   allowPrivateNetwork?: boolean | readonly string[];
   /** Wire profile; `body-hmac` only for merchants that cannot change. @default 'v1' */
   profile?: 'v1' | 'body-hmac';
+  /**
+   * Whether requests carry the W3C header `traceparent`, so that the merchant's spans join our trace. It says nothing but two random
+   * numbers, yet to strangers. @default false
+   */
+  traceparent?: boolean;
   /** Endpoints of one owner may share a secret. */
   owner?: string;
 }
@@ -63,6 +68,7 @@ export interface Endpoint {
   maxPerSecond: number | null;
   allowHttp: boolean;
   allowPrivateNetwork: readonly string[];
+  traceparent: boolean;
   owner: string | null;
   /** Why it is held, or null. Held notifications are kept and not sent. */
   heldBecause: string | null;
@@ -204,7 +210,7 @@ export async function ensureEndpoint(
 function selectEndpoints(schema: string, where: string): string {
   const name = quoteSchema(schema);
   return `
-select e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.max_in_flight, e.max_in_flight_everywhere, e.max_per_second::text as max_per_second, e.allow_http, e.owner, e.held_because,
+select e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.max_in_flight, e.max_in_flight_everywhere, e.max_per_second::text as max_per_second, e.allow_http, e.traceparent, e.owner, e.held_because,
        case when h.parked_until is not null then (greatest(extract(epoch from h.parked_until - now()), 0) * 1000)::int4 end as parked_for_ms, coalesce(h.failures, 0) as failures,
        array_to_json(e.allow_private_network)::text as networks,
        (select coalesce(json_agg(json_build_object('id', s.id, 'fingerprint', left(encode(s.fingerprint, 'hex'), 8)) order by s.created_at, s.id), '[]')::text
@@ -226,6 +232,7 @@ function endpointOf(row: Row): Endpoint {
     maxPerSecond: row['max_per_second'] === null ? null : Number(textOf(row, 'max_per_second')),
     allowHttp: booleanOf(row, 'allow_http'),
     allowPrivateNetwork: JSON.parse(textOf(row, 'networks')) as string[],
+    traceparent: booleanOf(row, 'traceparent'),
     owner: textOrNull(row, 'owner'),
     heldBecause: textOrNull(row, 'held_because'),
     parkedForMs: intOrNull(row, 'parked_for_ms'),

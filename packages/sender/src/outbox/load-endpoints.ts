@@ -19,6 +19,8 @@ export interface EndpointSettings {
   allowHttp: boolean;
   /** CIDRs. */
   allowPrivateNetwork: readonly string[];
+  /** Whether it gets the header `traceparent`. */
+  traceparent: boolean;
   headers?: Readonly<Record<string, string>>;
   auth?: EndpointAuth;
   tls?: TlsSettings;
@@ -38,7 +40,7 @@ export interface EndpointSource {
 async function loadEndpoints(source: EndpointSource, keys: readonly string[]): Promise<Map<string, EndpointSettings>> {
   const name = quoteSchema(source.schema);
   const rows = await source.database.query(
-    `select e.key::text as key, e.xmin::text as revision, e.source, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http,
+    `select e.key::text as key, e.xmin::text as revision, e.source, e.id, e.url, e.ack, e.profile, e.policy, e.max_attempts, e.allow_http, e.traceparent,
             array_to_json(e.allow_private_network)::text as networks,
             (select w.settings from ${name}.endpoint_wire w where w.endpoint_key = e.key) as wire,
             (select coalesce(json_agg(json_build_object('id', s.id, 'secret', s.secret) order by s.created_at, s.id), '[]')::text
@@ -64,6 +66,7 @@ async function settingsOf(source: EndpointSource, row: Row): Promise<EndpointSet
     maxAttempts: intOrNull(row, 'max_attempts'),
     allowHttp: booleanOf(row, 'allow_http'),
     allowPrivateNetwork: JSON.parse(textOf(row, 'networks')) as string[],
+    traceparent: booleanOf(row, 'traceparent'),
     ...(await openSealed(source, row)),
   };
 }

@@ -27,6 +27,8 @@ export interface ClaimedNotification {
   contentType: string;
   /** Null once it has been erased. */
   body: Buffer | null;
+  /** Where its trace goes on from; null where nobody traces. As it was stored, unchecked. */
+  traceparent: string | null;
   /** Since the first charged attempt of this round, in ms, without the time the endpoint was held; null before it. */
   ageMs: number | null;
   /** Since the round began, in ms; until the first charged attempt without the time the endpoint was held. */
@@ -149,6 +151,7 @@ function notificationOf(row: Row, token: string): ClaimedNotification {
     maxAttempts: history.maxAttempts,
     contentType: textOf(row, 'content_type'),
     body: row['body'] === null ? null : bytesOf(row, 'body'),
+    traceparent: textOrNull(row, 'traceparent'),
     ageMs: ageMs === null ? null : Math.max(0, ageMs - heldMs),
     roundAgeMs: Math.max(0, history.roundAgeMs - Math.max(0, heldMs)),
     knownForMs: history.knownForMs,

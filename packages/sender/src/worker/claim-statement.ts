@@ -90,7 +90,7 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
   returning o.*
 )${scope === 'rotation' ? '' : spentTokens(name)}
 select c.number::text as number, n.id::text as id, c.endpoint_key::text as endpoint_key, e.xmin::text as endpoint_revision,
-       n.source, n.endpoint, n.type, n.biz_id, n.subject, coalesce(c.corrected_url, n.url) as url, n.content_type, n.body,
+       n.source, n.endpoint, n.type, n.biz_id, n.subject, coalesce(c.corrected_url, n.url) as url, n.content_type, n.body, n.traceparent,
        ${milliseconds('now()')}::text as claimed_at_ms,
        -- Null for a plain first attempt, which nearly every row is: to tell all of this of each row takes longer than the rest.
        case when c.attempts = 0 and c.lost_claims = 0 and c.waits = 0 and c.round = 1 and c.round_at > now() - interval '1 day'

@@ -1,4 +1,12 @@
-import { headerNames, parseSigningKey, signBody, signNotification, type SigningKey } from '@bestnotify/protocol';
+import {
+  headerNames,
+  parseSigningKey,
+  parseTraceparent,
+  signBody,
+  signNotification,
+  traceparentHeader,
+  type SigningKey,
+} from '@bestnotify/protocol';
 import { authorizationOf, type EndpointAuth } from '../rules/endpoint-headers.js';
 import { version } from '../version.js';
 import type { TlsSettings } from './tls-identity.js';
@@ -14,6 +22,8 @@ export interface NotificationParts {
   url: string | null;
   contentType: string;
   body: Buffer;
+  /** Where the merchant's side of its trace goes on from; sent to endpoints that ask for it. */
+  traceparent?: string | null;
 }
 
 /** The parts of an endpoint that make a request to it. */
@@ -28,6 +38,8 @@ export interface EndpointParts {
   headers?: Readonly<Record<string, string>> | null;
   auth?: EndpointAuth | null;
   tls?: TlsSettings | null;
+  /** Whether it gets the header `traceparent`. */
+  traceparent?: boolean;
 }
 
 /** One request, ready for the wire, and what the connection to it must obey. */
@@ -62,7 +74,7 @@ export function composeRequest(attempt: {
   return {
     url: notification.url ?? endpoint.url ?? '',
     headers: withEndpointHeaders(
-      endpoint,
+      attempt,
       endpoint.profile === 'v1' ? signedHeaders(attempt) : bodyHmacHeaders(attempt, body),
     ),
     body,
@@ -75,7 +87,14 @@ export function composeRequest(attempt: {
 type Attempt = Parameters<typeof composeRequest>[0];
 
 /** Ours win over the endpoint's own, of which nearly all endpoints have none. */
-function withEndpointHeaders({ headers, auth }: EndpointParts, ours: Record<string, string>): Record<string, string> {
+function withEndpointHeaders(
+  { endpoint, notification }: Attempt,
+  ours: Record<string, string>,
+): Record<string, string> {
+  const { headers, auth } = endpoint;
+  if (endpoint.traceparent === true && parseTraceparent(notification.traceparent) !== undefined) {
+    ours[traceparentHeader] = notification.traceparent ?? '';
+  }
   if (!headers && !auth) return ours;
   return { ...headers, ...(auth && { authorization: authorizationOf(auth) }), ...ours };
 }

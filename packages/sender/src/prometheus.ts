@@ -1,0 +1,3 @@
+// A subpath of its own, so that who wants no Prometheus loads none.
+export { prometheusMetrics, type MetricsOptions, type PrometheusMetrics } from './telemetry/prometheus.js';
+export type { ExtraLabel, Measured } from './telemetry/metrics.js';
