@@ -1,4 +1,4 @@
-import { arrayLiteral, textOf, type Queryable } from '../outbox/database.js';
+import { arrayLiteral, textOf, type Parameter, type Queryable } from '../outbox/database.js';
 import { quoteSchema } from '../outbox/schema-name.js';
 
 /** One row of the attempt log. */
@@ -57,21 +57,25 @@ export async function settle(
   return settled;
 }
 
-/** The parameters of {@link settleStatement}: one array for each of {@link columns}. */
-export function settleParameters(settlements: readonly Settlement[]): string[] {
-  return columns.map(({ of }) => arrayLiteral(settlements.map(of)));
-}
-
-/** What the statement reads of a settlement, column by column: PostgreSQL reads arrays several times faster than JSON. */
-const columns: readonly {
+interface Column<Of> {
   name: string;
   type: string;
-  of: (settlement: Settlement) => string | number | boolean | null;
-}[] = [
-  { name: 'number', type: 'bigint', of: ({ number }) => number },
+  of: (of: Of) => string | number | boolean | null;
+}
+
+/** What differs from row to row. */
+const ownColumns: readonly Column<{ settlement: Settlement; verdict: number }>[] = [
+  { name: 'number', type: 'bigint', of: ({ settlement }) => settlement.number },
+  { name: 'verdict', type: 'integer', of: ({ verdict }) => verdict },
+  { name: 'delay_ms', type: 'float8', of: ({ settlement }) => settlement.delayMs },
+  { name: 'started_at_ms', type: 'float8', of: ({ settlement }) => settlement.attempt?.startedAtMs ?? null },
+  { name: 'duration_ms', type: 'integer', of: ({ settlement }) => settlement.attempt?.durationMs ?? null },
+];
+
+/** What nearly all rows of a batch have in common: it travels once. */
+const sharedColumns: readonly Column<Settlement>[] = [
   { name: 'token', type: 'uuid', of: ({ token }) => token },
   { name: 'state', type: 'smallint', of: ({ state }) => state },
-  { name: 'delay_ms', type: 'float8', of: ({ delayMs }) => delayMs },
   { name: 'reason', type: 'text', of: ({ reason }) => reason },
   { name: 'is_charged', type: 'boolean', of: ({ isCharged }) => isCharged },
   { name: 'held_ms', type: 'bigint', of: ({ heldMs }) => heldMs },
@@ -80,8 +84,6 @@ const columns: readonly {
   { name: 'is_return', type: 'boolean', of: ({ isReturn }) => isReturn },
   { name: 'is_logged', type: 'boolean', of: ({ attempt }) => attempt !== null },
   { name: 'ordinal', type: 'integer', of: ({ attempt }) => attempt?.ordinal ?? null },
-  { name: 'started_at_ms', type: 'float8', of: ({ attempt }) => attempt?.startedAtMs ?? null },
-  { name: 'duration_ms', type: 'integer', of: ({ attempt }) => attempt?.durationMs ?? null },
   { name: 'outcome', type: 'text', of: ({ attempt }) => attempt?.outcome ?? null },
   { name: 'status', type: 'integer', of: ({ attempt }) => attempt?.status ?? null },
   { name: 'because', type: 'text', of: ({ attempt }) => attempt?.because ?? null },
@@ -90,6 +92,40 @@ const columns: readonly {
   { name: 'snippet', type: 'text', of: ({ attempt }) => attempt?.snippetHex ?? null },
   { name: 'url', type: 'text', of: ({ attempt }) => attempt?.url ?? null },
 ];
+
+/**
+ * The parameters of {@link settleStatement}: how many rows, an array for each of their columns; the same of the verdicts that they share.
+ * PostgreSQL reads arrays several times faster than JSON, and what is said once need not be read for each row.
+ */
+export function settleParameters(settlements: readonly Settlement[]): Parameter[] {
+  const places = new Map<string, number>();
+  const verdicts: Settlement[] = [];
+  const rows = settlements.map((settlement) => {
+    const key = sharedKey(settlement);
+    let verdict = places.get(key);
+    if (verdict === undefined) {
+      verdict = verdicts.push(settlement);
+      places.set(key, verdict);
+    }
+    return { settlement, verdict };
+  });
+  return [
+    rows.length,
+    ...ownColumns.map(({ of }) => arrayLiteral(rows.map(of))),
+    verdicts.length,
+    ...sharedColumns.map(({ of }) => arrayLiteral(verdicts.map(of))),
+  ];
+}
+
+/** Equal only for settlements that agree in every shared column: none of the joined texts can hold a line break, and JSON escapes it. */
+function sharedKey(settlement: Settlement): string {
+  const { token, state, reason, isCharged, heldMs, mayHaveArrived, waits, isReturn, attempt } = settlement;
+  const own = [token, state, reason, isCharged, heldMs, mayHaveArrived, waits, isReturn].join('\n');
+  if (attempt === null) return own;
+  const { ordinal, outcome, status, because, hint, error, snippetHex, url } = attempt;
+  const texts = hint === null && error === null ? '' : JSON.stringify([hint, error]);
+  return `${own}\n${[ordinal, outcome, status, because, snippetHex, url, texts].join('\n')}`;
+}
 
 /**
  * $1 and on: {@link settleParameters}. Gives those whose claim had been lost: nearly always none.
@@ -101,31 +137,46 @@ export function settleStatement(schema: string): string {
   const name = quoteSchema(schema);
   return `
 with input as materialized (
-  select * from unnest(${columns.map(({ type }, index) => `$${index + 1}::text::${type}[]`).join(', ')})
-    as i(${columns.map(({ name: column }) => column).join(', ')})
+  select * from ${columnsOf(ownColumns, 1)} as i(place, ${namesOf(ownColumns)})
+), verdict as materialized (
+  select v.*, decode(v.snippet, 'hex') as snippet_bytes
+    from ${columnsOf(sharedColumns, 2 + ownColumns.length)} as v(place, ${namesOf(sharedColumns)})
 ), settled as (
   update ${name}.outbox o
-     set state = i.state,
+     set state = v.state,
          claim_token = null,
-         due_at = case when i.state = 0 then now() + i.delay_ms * interval '1 millisecond' else o.due_at end,
-         attempts = o.attempts + i.is_charged::int,
-         first_attempt_at = case when i.is_charged then coalesce(o.first_attempt_at, now()) else o.first_attempt_at end,
-         held_ms_before = o.held_ms_before + case when i.is_charged and o.first_attempt_at is null then i.held_ms else 0 end,
-         lost_claims = case when i.is_return then o.lost_claims else 0 end,
-         waits = case when i.is_return then o.waits else i.waits end,
-         may_have_arrived = o.may_have_arrived or i.may_have_arrived,
-         settled_at = case when i.state = 0 then null else now() end,
-         reason = i.reason
+         due_at = case when v.state = 0 then now() + i.delay_ms * interval '1 millisecond' else o.due_at end,
+         attempts = o.attempts + v.is_charged::int,
+         first_attempt_at = case when v.is_charged then coalesce(o.first_attempt_at, now()) else o.first_attempt_at end,
+         held_ms_before = o.held_ms_before + case when v.is_charged and o.first_attempt_at is null then v.held_ms else 0 end,
+         lost_claims = case when v.is_return then o.lost_claims else 0 end,
+         waits = case when v.is_return then o.waits else v.waits end,
+         may_have_arrived = o.may_have_arrived or v.may_have_arrived,
+         settled_at = case when v.state = 0 then null else now() end,
+         reason = v.reason
     from input i
-   where o.number = any (array(select number from input)) -- whatever the planner thinks of the join: by the key
-     and o.number = i.number and o.claim_token = i.token
-  returning o.number, o.round, i.ordinal, i.started_at_ms, i.duration_ms, i.outcome, i.status, i.because, i.hint, i.error, i.snippet, i.url, i.is_logged
+    -- One verdict for each row, which a plain join would not tell the planner: it would expect next to nothing.
+   cross join lateral (select * from verdict v where v.place = i.verdict limit 1) v
+   where o.number = any (array(select number from input)) -- whatever the planner thinks of the join: by the key, once for all
+     and o.number + 0 = i.number -- an expression, else each row is looked up by itself, and the whole array is sorted for it
+     and o.claim_token = v.token
+  returning o.number, o.round, i.verdict, i.started_at_ms, i.duration_ms
 ), logged as (
   insert into ${name}.attempt (notification_number, round, ordinal, started_at, duration_ms, outcome, status, because, hint, error, snippet, url)
-  select s.number, s.round, s.ordinal, to_timestamp(s.started_at_ms / 1000), s.duration_ms, s.outcome, s.status, s.because, s.hint, s.error,
-         decode(s.snippet, 'hex'), s.url
-    from settled s
-   where s.is_logged
+  select s.number, s.round, v.ordinal, to_timestamp(s.started_at_ms / 1000), s.duration_ms, v.outcome, v.status, v.because, v.hint, v.error,
+         v.snippet_bytes, v.url
+    from settled s join verdict v on v.place = s.verdict
+   where v.is_logged
 )
 select i.number::text as number from input i where not exists (select 1 from settled s where s.number = i.number)`;
+}
+
+/** Rows made of arrays. The planner believes the series, which is counted, and takes an array for ten elements: too few to join by hash. */
+function columnsOf(columns: readonly { type: string }[], first: number): string {
+  const arrays = columns.map(({ type }, index) => `unnest($${first + 1 + index}::text::${type}[])`);
+  return `rows from (generate_series(1, $${first}::int4), ${arrays.join(', ')})`;
+}
+
+function namesOf(columns: readonly { name: string }[]): string {
+  return columns.map(({ name }) => name).join(', ');
 }
