@@ -82,13 +82,13 @@ test('work delivers, serves health and metrics, and stops with 0 at the first si
   const metrics = await awaitUntil('both are counted', async () => {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     return (
-      text.includes('bestnotify_worker_delivered_total 2\n') &&
-      /^bestnotify_outbox_oldest_due_seconds 0$/m.test(text) &&
+      text.includes('bestnotify_worker_delivered_total{source="acme-pay"} 2\n') &&
+      /^bestnotify_outbox_oldest_due_seconds\{source="acme-pay"\} 0$/m.test(text) &&
       text
     );
   });
   expect(metrics).toContain('# TYPE bestnotify_worker_attempts_total counter\n');
-  expect(metrics).toContain('bestnotify_worker_attempts_total{outcome="acknowledged"} 2\n');
+  expect(metrics).toContain('bestnotify_worker_attempts_total{source="acme-pay",outcome="acknowledged"} 2\n');
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   worker.child.kill('SIGTERM');
   const { code, stdout } = await worker.ended;

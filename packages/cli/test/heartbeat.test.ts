@@ -12,7 +12,10 @@ function heartbeatOver(answers: readonly (Stats | Error)[], { silentMs = 3_000, 
   let nowMs = 0;
   let beats = 0;
   const said: string[] = [];
-  const log: Log = { line: () => undefined, problem: (during) => said.push(during), say: (event) => said.push(event) };
+  const log: Pick<Log, 'error' | 'say'> = {
+    error: (_facts, message) => said.push(message),
+    say: (event) => said.push(event),
+  };
   let finish: () => void = () => undefined;
   const played = new Promise<void>((resolve) => (finish = resolve));
   const operations = {
@@ -37,7 +40,7 @@ test('silence for as long as is allowed ends it, and not before', async () => {
 test('a database that refuses connections is not silent, and one that comes back is greeted', async () => {
   const { heartbeat, played, said } = heartbeatOver([stats, ...Array.from({ length: 10 }, refused), stats]);
   await Promise.race([played, heartbeat.failed]);
-  expect(said).toEqual(['the database is away', 'database-back']);
+  expect(said).toEqual(['the database is away: refused', 'database-back']);
   heartbeat.stop();
 });
 

@@ -4,8 +4,6 @@ import { addCommand, connectionOptions, type Cli } from '../command.js';
 import { closeSender, openSender, type ConnectionOptions } from '../connect.js';
 import { exitCodes } from '../exit-codes.js';
 import { positiveNumber, wholeNumber } from '../input/parse-options.js';
-import { countEvents, renderMetrics } from '../work/counters.js';
-import { hearEvents } from '../work/describe-event.js';
 import { startHealthServer } from '../work/health-server.js';
 import { startHeartbeat } from '../work/heartbeat.js';
 import { createLog, type Log } from '../work/log.js';
@@ -56,23 +54,23 @@ export const work = addCommand<Options>({
       .option('--verbose', 'log every attempt and delivery');
   },
   action: async (cli, options) => {
+    const { terminal, now } = cli;
+    const log = createLog(terminal, { isJson: options.json === true, isVerbose: options.verbose === true, now });
     const more = options.wakeUp === undefined ? {} : { wakeUp: options.wakeUp };
-    const sender = await openSender(cli.terminal.streams, options, { postgres: { maxConnections: 10 }, ...more });
+    const sender = await openSender(terminal.streams, options, { postgres: { maxConnections: 10 }, logger: log, ...more });
     try {
-      return await run(cli, options, sender);
+      return await run(cli, options, { sender, log });
     } finally {
       await closeSender(sender);
     }
   },
 });
 
-async function run({ terminal, now, interruption }: Cli, options: Options, sender: Sender): Promise<number> {
-  const log = createLog(terminal, { isJson: options.json === true, isVerbose: options.verbose === true, now });
+async function run({ interruption }: Cli, options: Options, { sender, log }: { sender: Sender; log: Log }): Promise<number> {
   const nowMs = () => performance.now();
   await sender.operations.stats(); // a wrong URL or a missing schema is said at once, instead of being retried
-  const counters = countEvents(sender);
-  hearEvents(sender, (line) => log.line(line));
-  sender.on('error', ({ during, error }) => log.problem(during, error));
+  const { prometheusMetrics } = await import('@bestnotify/sender/prometheus');
+  const metrics = prometheusMetrics(sender, { readStats: () => heartbeat.stats });
   const worker = sender.startWorker(workerOptions(options));
   const [everyMs, silentMs] = [options.heartbeatSeconds * 1000, options.silentSeconds * 1000];
   const heartbeat = startHeartbeat({ sender, log, nowMs, everyMs, silentMs });
@@ -80,7 +78,7 @@ async function run({ terminal, now, interruption }: Cli, options: Options, sende
   const source = {
     isHealthy: () => heartbeat.stats !== undefined,
     facts: () => ({ source: sender.source, inFlight: worker.inFlight, ...heartbeat.stats }),
-    metrics: () => renderMetrics(counters, { inFlight: worker.inFlight, stats: heartbeat.stats }),
+    metrics: metrics.handler,
   };
   const { healthPort: port, healthHost: host } = options;
   const health = port === undefined ? undefined : await startHealthServer(source, { port, host });

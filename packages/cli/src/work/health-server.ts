@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** What the server shows. */
@@ -7,7 +7,8 @@ export interface HealthSource {
   /** False answers 503. */
   isHealthy: () => boolean;
   facts: () => object;
-  metrics: () => string;
+  /** Answers `/metrics`. */
+  metrics: RequestListener;
 }
 
 export interface HealthServer {
@@ -28,8 +29,7 @@ export async function startHealthServer(
       const isHealthy = source.isHealthy();
       const body = `${JSON.stringify({ status: isHealthy ? 'ok' : 'failing', ...source.facts() })}\n`;
       answer(response, isHealthy ? 200 : 503, { type: 'application/json', body });
-    } else if (path === '/metrics')
-      answer(response, 200, { type: 'text/plain; version=0.0.4', body: source.metrics() });
+    } else if (path === '/metrics') source.metrics(request, response);
     else answer(response, 404, { type: 'text/plain', body: 'see /health and /metrics\n' });
   });
   server.listen(at.port, at.host);

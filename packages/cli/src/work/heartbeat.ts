@@ -1,3 +1,4 @@
+import { errorFacts } from '@bestnotify/protocol';
 import type { Sender, Stats } from '@bestnotify/sender';
 import { DatabaseSilentError } from '../errors.js';
 import type { Log } from './log.js';
@@ -13,7 +14,7 @@ export interface Heartbeat {
 
 export interface HeartbeatParts {
   sender: Pick<Sender, 'operations'>;
-  log: Log;
+  log: Pick<Log, 'error' | 'say'>;
   /** Monotonic, in ms. */
   nowMs: () => number;
   everyMs: number;
@@ -44,7 +45,10 @@ export function startHeartbeat({ sender, log, nowMs, everyMs, silentMs }: Heartb
       isAway = false;
     } catch (error) {
       stats = undefined;
-      if (!isAway) log.problem('the database is away', error);
+      if (!isAway) {
+        const facts = errorFacts(error);
+        log.error({ event: 'database-away', error: facts }, `the database is away: ${facts.message}`);
+      }
       isAway = true;
       if (!isSilence(error)) silentSinceMs = undefined;
       else silentSinceMs ??= askedAtMs + (isPaused(askedAtMs) ? nowMs() - askedAtMs : 0);
