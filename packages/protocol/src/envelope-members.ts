@@ -5,7 +5,7 @@ export type EnvelopeMember = 'source' | 'to' | 'type' | 'bizId' | 'subject' | 'o
 
 const visiblePattern = /^[\x21-\x7e]{1,128}$/;
 const typePattern = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/;
-const momentPattern = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:Z|[+-](\d{2}):(\d{2}))$/i;
+const momentPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i;
 
 const visible = 'must be 1 to 128 visible ASCII characters without spaces';
 
@@ -41,12 +41,21 @@ function problemOf(member: EnvelopeMember, value: unknown): string | undefined {
 
 /** RFC 3339 §5.6 and §5.7: fields in range, the day in its month, 60 seconds only as a leap second. */
 function isMoment(text: string): boolean {
-  const fields = momentPattern.exec(text);
-  if (fields === null) return false;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, offsetHour = 0, offsetMinute = 0] = fields
-    .slice(1)
-    .map((digits: string | undefined) => Number(digits ?? '0'));
-  const lastDay = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate(); // the calendar repeats every 400 years
-  const isDate = month >= 1 && month <= 12 && day >= 1 && day <= lastDay;
-  return isDate && hour <= 23 && minute <= 59 && second <= 60 && offsetHour <= 23 && offsetMinute <= 59;
+  if (!momentPattern.test(text)) return false;
+  const [month, day] = [twoDigits(text, 5), twoDigits(text, 8)];
+  if (month < 1 || month > 12 || day < 1 || day > lastDayOf(twoDigits(text, 0) * 100 + twoDigits(text, 2), month)) {
+    return false;
+  }
+  if (twoDigits(text, 11) > 23 || twoDigits(text, 14) > 59 || twoDigits(text, 17) > 60) return false;
+  const isUtc = text.endsWith('Z') || text.endsWith('z');
+  return isUtc || (twoDigits(text, text.length - 5) <= 23 && twoDigits(text, text.length - 2) <= 59);
+}
+
+function lastDayOf(year: number, month: number): number {
+  if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+}
+
+function twoDigits(text: string, at: number): number {
+  return (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48;
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { checkBytes } from './bytes.js';
 import { checkEnvelopeMember } from './envelope-members.js';
 import { EnvelopeError } from './errors.js';
-import { isDeeperThan, maxDepth, parseJson } from './json.js';
+import { countOpening, isDeeperThan, maxDepth, parseJson } from './json.js';
 import { hasRepeatedNames } from './repeated-names.js';
 
 /** What a notification says: written to bytes once, when it is enqueued, and never again. */
@@ -44,8 +44,10 @@ export function encodeEnvelope(envelope: Envelope): Buffer {
   for (const member of optional) if (envelope[member] !== undefined) checkEnvelopeMember(member, envelope[member]);
   const { source, to, type, bizId, subject, occurredAt, sequence } = envelope;
   const head = JSON.stringify({ source, to, type, bizId, subject, occurredAt, sequence });
-  const body = Buffer.from(`${head.slice(0, -1)},"data":${encodeData(envelope.data)}}`);
-  if (isDeeperThan(body, maxDepth)) throw dataError(`nests deeper than ${maxDepth - 1} levels`);
+  const text = `${head.slice(0, -1)},"data":${encodeData(envelope.data)}}`;
+  const body = Buffer.from(text);
+  if (countOpening(text, maxDepth) > maxDepth && isDeeperThan(body, maxDepth))
+    throw dataError(`nests deeper than ${maxDepth - 1} levels`);
   return body;
 }
 
@@ -118,13 +120,15 @@ export function decodeEnvelope(body: Uint8Array, options: DecodeOptions = {}): E
   return pick(given);
 }
 
-/** Only the known members, checked above, in the order of the wire. */
+/** Only the known members, checked above, in the order of the wire. Written out: every notification comes through here. */
 function pick(given: Record<string, unknown>): Envelope {
-  const known: Record<string, unknown> = {};
-  for (const member of required) known[member] = given[member];
-  for (const member of optional) if (Object.hasOwn(given, member)) known[member] = given[member];
-  known['data'] = given['data'];
-  return known as unknown as Envelope;
+  const { source, to, type, bizId, data } = given as unknown as Envelope;
+  const known = { source, to, type, bizId } as Envelope;
+  if (Object.hasOwn(given, 'subject')) known.subject = given['subject'] as string;
+  if (Object.hasOwn(given, 'occurredAt')) known.occurredAt = given['occurredAt'] as string;
+  if (Object.hasOwn(given, 'sequence')) known.sequence = given['sequence'] as number;
+  known.data = data;
+  return known;
 }
 
 function own(given: Record<string, unknown>, member: string): unknown {

@@ -1,8 +1,11 @@
 /**
- * How deep objects and arrays may nest, the outermost counting as 1. Deeper JSON is refused before it is parsed: whoever walks
- * the parsed value recursively (a logger, a validator, `JSON.stringify`) would exhaust the stack.
+ * How deep objects and arrays may nest, the outermost counting as 1. Deeper JSON is refused: whoever walks the parsed value
+ * recursively (a logger, a validator, `JSON.stringify`) would exhaust the stack.
  */
 export const maxDepth = 128;
+
+/** With no more opening brackets than these no nesting can burden the parser, and to look at its value is quicker than to count bytes. */
+const harmlessBrackets = 10_000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -12,19 +15,26 @@ export type ParsedJson = { value: unknown; text: string } | { problem: string };
 /** Parses UTF-8 JSON without throwing. Of repeated names in one object the last wins, as `JSON.parse` has it. */
 export function parseJson(body: Uint8Array): ParsedJson {
   if (startsWithBom(body)) return { problem: 'starts with a byte order mark; send plain UTF-8' };
-  if (isDeeperThan(body, maxDepth)) return { problem: `nests deeper than ${maxDepth} levels` };
   let text: string;
   try {
     text = utf8.decode(body);
   } catch {
     return { problem: 'is not valid UTF-8' };
   }
+  const brackets = countOpening(text, harmlessBrackets);
+  const mayBeDeep = brackets > maxDepth;
+  if (brackets > harmlessBrackets && isDeeperThan(body, maxDepth)) return tooDeep;
+  let value: unknown;
   try {
-    return { value: JSON.parse(text) as unknown, text };
+    value = JSON.parse(text);
   } catch {
-    return { problem: 'is not valid JSON' }; // the parser's own message quotes the text
+    // The parser's own message quotes the text.
+    return mayBeDeep && isDeeperThan(body, maxDepth) ? tooDeep : { problem: 'is not valid JSON' };
   }
+  return mayBeDeep && isValueDeeperThan(value, maxDepth) ? tooDeep : { value, text };
 }
+
+const tooDeep = { problem: `nests deeper than ${maxDepth} levels` };
 
 export function startsWithBom(body: Uint8Array): boolean {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
@@ -36,7 +46,6 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 
 /** Counts brackets outside strings. Safe on bytes: in UTF-8 no byte of a longer character equals an ASCII one. */
 export function isDeeperThan(body: Uint8Array, limit: number): boolean {
-  if (!hasMoreThan(body, limit)) return false;
   const { length } = body;
   let depth = 0;
   for (let at = 0; at < length; at++) {
@@ -50,12 +59,20 @@ export function isDeeperThan(body: Uint8Array, limit: number): boolean {
   return false;
 }
 
-/** Whether there are more than `limit` opening brackets at all, in strings or not. Most bodies have a handful, found by a native search. */
-function hasMoreThan(body: Uint8Array, limit: number): boolean {
-  let count = 0;
-  for (const bracket of [openBrace, openBracket]) {
-    for (let at = body.indexOf(bracket); at !== -1; at = body.indexOf(bracket, at + 1))
-      if (++count > limit) return true;
-  }
+/** Goes no deeper than the limit itself. */
+function isValueDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (limit === 0) return true;
+  const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  for (const each of inner) if (isValueDeeperThan(each, limit - 1)) return true;
   return false;
+}
+
+/** How many opening brackets there are, in strings or not, and at most `most + 1`. Most texts have a handful, found by a native search. */
+export function countOpening(text: string, most: number): number {
+  let count = 0;
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1 && count <= most; at = text.indexOf(bracket, at + 1)) count++;
+  }
+  return count;
 }

@@ -62,42 +62,41 @@ export class Processor {
     const opened = await this.open(request);
     if ('refused' in opened) return { reason: opened.refused, error: opened.error };
     const handler = this.handlerOf(opened.notification.type);
-    if (handler === undefined) return { ...this.#unhandled(opened.notification.type), opened };
-    return { ...(await this.run(opened, this.observed(handler, request.headers))), opened };
+    const answer: Answer =
+      handler === undefined
+        ? this.#unhandled(opened.notification.type)
+        : await this.run(opened, this.observed(handler, request.headers));
+    answer.opened = opened;
+    return answer;
   }
 
   /** Claims the key, runs the handler under its lease and deadline, and records how that ended. */
   async run(opened: Opened, handler: Handler): Promise<Recorded> {
     const { options, counters } = this;
-    const request: ClaimRequest = { ...opened.claim, token: randomUUID() };
+    const { key, digest, leaseMs, retentionMs, order } = opened.claim;
+    const request: ClaimRequest = { key, digest, token: randomUUID(), leaseMs, retentionMs };
+    if (order !== undefined) request.order = order;
     const claimed = await claimKey(request, options);
     if ('refused' in claimed) {
       const { refused, retryAfterMs, error } = claimed;
       return { reason: refused, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
     }
-    const { attempt, fence } = claimed;
-    const { keyId, rawBody, receivedAt } = opened;
-    const { handlerTimeoutMs } = options;
-    const context = new RunContext(
-      { attempt, fence, keyId, rawBody, receivedAt, handlerTimeoutMs },
-      options.store,
-      request,
-    );
-    const run = new HandlerRun(handler, opened.notification, context);
-    const lease = new Lease(options.store, request, options, () => {
+    const run = new HandlerRun(handler, opened, new RunContext(opened, claimed, options, request));
+    const lease = new Lease(options, request, claimed.askedAtMs, () => {
       counters.leasesLost += 1;
       run.loseLease();
     });
-    const parts: RecordParts = { options, request, lease, counters, keep: (work) => this.keep(work) };
+    const parts: RecordParts = { options, request, id: opened.notification.id, lease, counters, keep: this.keep };
     counters.running += 1;
-    const outcome = await run.outcome(handlerTimeoutMs);
+    const running = run.outcome(options.handlerTimeoutMs);
+    const outcome = running instanceof Promise ? await running : running;
     if (outcome.kind === 'given-up') {
       this.keep(recordGivenUp(outcome.ended, parts));
       void outcome.ended.then(() => (counters.running -= 1));
       return { reason: 'handler-error', error: outcome.error };
     }
     counters.running -= 1;
-    return recordOutcome(outcome, parts);
+    return await recordOutcome(outcome, parts);
   }
 
   #unhandled(type: string): Recorded {
@@ -138,10 +137,11 @@ export class Processor {
     }
   }
 
-  keep(work: Promise<unknown>): void {
+  /** Takes work that outlives its reply. */
+  readonly keep = (work: Promise<unknown>): void => {
     const kept = work.catch(() => undefined).finally(() => this.#kept.delete(kept));
     this.#kept.add(kept);
-  }
+  };
 
   async drain(): Promise<void> {
     while (this.#kept.size > 0) await Promise.all(this.#kept);

@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { startDeadline } from '../deadline.js';
 import type { BodyLimits, BodyProblem, BodyProblemReport, ReceiverReply } from '../notification.js';
 import type { Receiver } from '../receiver.js';
 
@@ -20,10 +21,13 @@ export async function answerNode(receiver: Receiver, req: NodeRequest, res: Serv
 
 /** Node has put every name in lower case and joined what came twice, so one look is enough where any object needs a search. */
 export class NodeHeaders {
+  #headers: IncomingHttpHeaders | undefined;
+
   constructor(private readonly req: IncomingMessage) {}
 
   get(name: string): string | null {
-    const value = this.req.headers[name];
+    // Node makes this object when it is asked for it.
+    const value = (this.#headers ??= this.req.headers)[name];
     return typeof value === 'string' ? value : (value?.join(', ') ?? null);
   }
 }
@@ -50,7 +54,7 @@ function readStream(
     const stop = (problem: BodyProblem): void => {
       if (isOver) return;
       isOver = true;
-      clearTimeout(timer);
+      deadline.stop();
       req.off('data', onData).pause();
       resolve({ problem });
     };
@@ -60,14 +64,14 @@ function readStream(
       else if (first === undefined) first = chunk;
       else (more ??= [first]).push(chunk);
     };
-    const timer = setTimeout(stop, bodyTimeoutMs, 'body-timeout');
+    const deadline = startDeadline(bodyTimeoutMs, () => stop('body-timeout'));
     req.on('data', onData);
     req.on('end', () => {
       // Promised bytes that a bridge has already taken: the stream is there, but empty.
       if (first === undefined && Number(req.headers['content-length'] ?? 0) > 0) stop('raw-body-missing');
       if (isOver) return;
       isOver = true;
-      clearTimeout(timer);
+      deadline.stop();
       resolve(more === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(more, sizeBytes));
     });
     // Nobody is left to read the reply to a broken request; it is counted as what it is, an incomplete body. Node tells of the

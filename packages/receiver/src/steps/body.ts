@@ -18,13 +18,13 @@ export function takeBody(
   return bounded(request.body, options.maxBodyBytes);
 }
 
-async function readWith(
+function readWith(
   read: Extract<BodySource, (...args: never) => unknown>,
   { maxBodyBytes, bodyTimeoutMs }: Pick<ResolvedOptions, 'maxBodyBytes' | 'bodyTimeoutMs'>,
 ): Promise<BodyOutcome> {
-  const given = await read({ maxBodyBytes, bodyTimeoutMs });
-  if (isProblem(given)) return { refused: given.problem };
-  return bounded(given, maxBodyBytes);
+  return Promise.resolve(read({ maxBodyBytes, bodyTimeoutMs })).then((given) =>
+    isProblem(given) ? { refused: given.problem } : bounded(given, maxBodyBytes),
+  );
 }
 
 function isProblem(given: unknown): given is { problem: ReplyReason } {

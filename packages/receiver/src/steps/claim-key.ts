@@ -1,20 +1,23 @@
 import type { ReplyReason } from '@bestnotify/protocol';
-import { within } from '../deadline.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Acquired, ClaimRequest } from '../stores/store.js';
+import { within } from '../within.js';
 
 export type ClaimOutcome =
-  | { verdict: 'acquired'; attempt: number; fence: number }
+  /** `askedAtMs`, by `performance.now()`: from then on the lease is counted. */
+  | { verdict: 'acquired'; attempt: number; fence: number; askedAtMs: number }
   | { refused: ReplyReason; retryAfterMs?: number; error?: unknown };
 
 /** Asks the store whether this run may start. A store that cannot say is never taken for a yes. */
 export async function claimKey(request: ClaimRequest, options: ResolvedOptions): Promise<ClaimOutcome> {
-  const { store, storeTimeoutMs } = options;
+  const { store, storeTimeoutMs, leaseMs } = options;
   // A claim whose answer never reached us would keep others out until its lease is over.
   const giveBack = (): void => void store.release(request).catch(() => undefined);
+  const askedAtMs = performance.now();
   let acquired: Acquired;
   try {
-    acquired = await within(store.acquire(request), storeTimeoutMs, 'acquire', (late) => {
+    // An answer that comes after a whole lease says nothing any more.
+    acquired = await within(store.acquire(request), Math.min(storeTimeoutMs, leaseMs), 'acquire', (late) => {
       if (late.verdict === 'acquired') giveBack();
     });
   } catch (error) {
@@ -23,7 +26,7 @@ export async function claimKey(request: ClaimRequest, options: ResolvedOptions):
   }
   switch (acquired.verdict) {
     case 'acquired':
-      return acquired;
+      return { verdict: 'acquired', attempt: acquired.attempt, fence: acquired.fence, askedAtMs };
     case 'busy':
       // The other run either ends by its deadline or loses its lease; asking again before that is of no use.
       return { refused: 'in-progress', retryAfterMs: Math.min(acquired.remainingMs, options.handlerTimeoutMs) };

@@ -30,14 +30,16 @@ export async function openNotification(
   keys: KeySource,
 ): Promise<Opened | Refused> {
   const receivedAt = options.clock();
-  const taken = await takeBody(request, options);
+  const taking = takeBody(request, options);
+  const taken = taking instanceof Promise ? await taking : taking;
   if ('refused' in taken) {
-    return taken.refused === 'raw-body-missing' ? { ...taken, error: new RawBodyMissingError() } : taken;
+    return taken.refused === 'raw-body-missing' ? { refused: taken.refused, error: new RawBodyMissingError() } : taken;
   }
   const { body } = taken;
   let ring;
   try {
-    ring = await keys.current();
+    ring = keys.current();
+    if (ring instanceof Promise) ring = await ring;
   } catch (error) {
     return { refused: 'store-unavailable', error };
   }
@@ -53,12 +55,13 @@ export async function openNotification(
   }
   let envelope: Envelope;
   try {
-    envelope = await identifyBody(body, request.headers, options);
+    const identifying = identifyBody(body, request.headers, options);
+    envelope = identifying instanceof Promise ? await identifying : identifying;
   } catch (error) {
     return { refused: 'malformed', error };
   }
   if (envelope.source !== options.source || envelope.to !== options.to) return { refused: 'wrong-audience' };
-  return opened(envelope, { ...genuine, body, receivedAt }, options);
+  return opened(envelope, genuine, { body, receivedAt }, options);
 }
 
 function isTimestampFault(error: { reason: string; header: string }): boolean {
@@ -67,13 +70,14 @@ function isTimestampFault(error: { reason: string; header: string }): boolean {
 
 function opened(
   envelope: Envelope,
-  facts: { id: string; keyId: string; body: Buffer; receivedAt: Date },
+  { id, keyId }: { id: string; keyId: string },
+  { body, receivedAt }: { body: Buffer; receivedAt: Date },
   options: ResolvedOptions,
 ): Opened | Refused {
   const { source, to, type, bizId, subject, sequence } = envelope;
   const claim: Opened['claim'] = {
     key: { source, to, type, bizId },
-    digest: payloadDigest(facts.body),
+    digest: payloadDigest(body),
     leaseMs: options.leaseMs,
     retentionMs: options.retentionMs,
   };
@@ -81,11 +85,7 @@ function opened(
     if (subject === undefined || sequence === undefined) return { refused: 'malformed' };
     claim.order = { subject, sequence };
   }
-  return {
-    notification: { ...envelope, id: facts.id },
-    rawBody: facts.body,
-    keyId: facts.keyId,
-    receivedAt: facts.receivedAt,
-    claim,
-  };
+  // The envelope is ours, made a moment ago: giving it its id costs less than copying it.
+  const notification: Notification = Object.assign(envelope, { id });
+  return { notification, rawBody: body, keyId, receivedAt, claim };
 }

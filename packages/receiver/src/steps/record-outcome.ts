@@ -1,10 +1,11 @@
 import type { ReplyReason } from '@bestnotify/protocol';
 import type { Counters } from '../counters.js';
-import { within } from '../deadline.js';
 import { InboxRowMissingError, isAlreadyRecorded } from '../errors.js';
+import { tell } from '../hooks.js';
 import type { Lease } from '../lease.js';
 import type { ResolvedOptions } from '../options.js';
 import type { ClaimRequest } from '../stores/store.js';
+import { within } from '../within.js';
 import type { Ended } from './run-handler.js';
 
 /** What the request is answered with. */
@@ -17,6 +18,8 @@ export interface Recorded {
 export interface RecordParts {
   options: ResolvedOptions;
   request: ClaimRequest;
+  /** The notification's id, for hooks. */
+  id: string;
   lease: Lease;
   counters: Counters;
   /** Takes work that outlives the reply, so that a stopping process can wait for it. */
@@ -70,23 +73,34 @@ async function recordDone(reason: 'handled' | 'ignored', parts: RecordParts): Pr
 }
 
 /** Tries to write the record until it is written or the claim is over. The heartbeat has stopped by then: this is the last lease. */
-async function recordLater({ options, request, lease, counters }: RecordParts): Promise<void> {
+async function recordLater(parts: RecordParts): Promise<void> {
+  const { options, request, lease, counters } = parts;
   lease.stop();
   let waitMs = 50;
   while (lease.remainingMs() > 0) {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     waitMs = Math.min(waitMs * 2, 1_000);
     try {
-      await within(options.store.complete(request), options.storeTimeoutMs, 'complete');
+      const completed = await within(options.store.complete(request), options.storeTimeoutMs, 'complete');
+      if (completed === 'conflict') tellLateConflict(parts);
       return;
     } catch {
       // The next round says whether it was the last.
     }
   }
   counters.recordsLost += 1;
-  options.onWarning({
+  tell(options.onWarning, {
     code: 'RECEIVER_RECORD_LOST',
     message: `A handled notification (${request.key.type} ${request.key.bizId}) could not be recorded before its lease was over; a copy of it would run again.`,
+  });
+}
+
+/** The sender has been told `success` already, so here is the only place that can say it. */
+function tellLateConflict({ options, request: { key }, id }: RecordParts): void {
+  tell(options.onConflict, { key, id });
+  tell(options.onWarning, {
+    code: 'RECEIVER_LATE_CONFLICT',
+    message: `Two payloads took effect under one business id (${key.type} ${key.bizId}): this one was handled while its record could not be written, and by then the record held the other.`,
   });
 }
 

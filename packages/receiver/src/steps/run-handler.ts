@@ -1,3 +1,4 @@
+import { startDeadline } from '../deadline.js';
 import { HandlerTimeoutError, LeaseLostError } from '../errors.js';
 import type { Handler, Notification } from '../notification.js';
 import { isIgnore, isRetryLater } from '../outcomes.js';
@@ -16,39 +17,53 @@ export class HandlerRun {
 
   constructor(
     private readonly handler: Handler,
-    private readonly notification: Notification,
+    private readonly opened: { notification: Notification },
     private readonly context: RunContext,
   ) {}
 
-  /** Never rejects. */
-  outcome(timeoutMs: number): Promise<RunOutcome> {
-    return new Promise((resolve) => {
-      const ended = this.#call();
-      const timer = setTimeout(() => this.#giveUp?.(new HandlerTimeoutError({ timeoutMs })), timeoutMs);
-      this.#giveUp = (error) => {
-        clearTimeout(timer);
-        this.context.abort(error);
-        resolve({ kind: 'given-up', error, ended });
-      };
-      void ended.then((outcome) => {
-        clearTimeout(timer);
-        resolve(outcome);
-      });
-    });
+  /** Never rejects. A handler that ends at once has nothing to wait for. */
+  outcome(timeoutMs: number): RunOutcome | Promise<RunOutcome> {
+    let result: unknown;
+    try {
+      result = this.handler(this.opened.notification, this.context);
+      if (!isThenable(result)) return done;
+    } catch (error) {
+      return endedBy(error);
+    }
+    return this.#wait(
+      Promise.resolve(result).then(() => done, endedBy),
+      timeoutMs,
+    );
   }
 
   loseLease(): void {
     this.#giveUp?.(new LeaseLostError());
   }
 
-  async #call(): Promise<Ended> {
-    try {
-      await this.handler(this.notification, this.context);
-      return { kind: 'done' };
-    } catch (error) {
-      if (isIgnore(error)) return { kind: 'ignored' };
-      if (isRetryLater(error)) return { kind: 'later', afterMs: error.afterMs };
-      return { kind: 'failed', error };
-    }
+  #wait(ended: Promise<Ended>, timeoutMs: number): Promise<RunOutcome> {
+    return new Promise((resolve) => {
+      const deadline = startDeadline(timeoutMs, () => this.#giveUp?.(new HandlerTimeoutError({ timeoutMs })));
+      this.#giveUp = (error) => {
+        deadline.stop();
+        this.context.abort(error);
+        resolve({ kind: 'given-up', error, ended });
+      };
+      void ended.then((outcome) => {
+        deadline.stop();
+        resolve(outcome);
+      });
+    });
   }
+}
+
+const done: Ended = { kind: 'done' };
+
+function endedBy(error: unknown): Ended {
+  if (isIgnore(error)) return { kind: 'ignored' };
+  if (isRetryLater(error)) return { kind: 'later', afterMs: error.afterMs };
+  return { kind: 'failed', error };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
