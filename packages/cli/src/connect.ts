@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Sender, SenderOptions } from '@bestnotify/sender';
 import { InputError, UsageError } from './errors.js';
 import type { Streams } from './output/terminal.js';
+import { alertsFromEnvironment } from './work/alerts-from-environment.js';
 
 /** What every command that needs the outbox takes. */
 export interface ConnectionOptions {
@@ -12,6 +13,9 @@ export interface ConnectionOptions {
   config?: string;
   allowPrivateNetwork?: string[];
 }
+
+/** What a command adds by itself. `alerts` says that it may send some, so that the environment is asked for channels. */
+type MoreOptions = Omit<Partial<SenderOptions>, 'alerts'> & { alerts?: true };
 
 const closeTimeoutMs = 8_000;
 
@@ -53,8 +57,9 @@ export async function withSender<T>(
   streams: Pick<Streams, 'env'>,
   given: ConnectionOptions,
   work: (sender: Sender) => Promise<T>,
+  more: MoreOptions = {},
 ): Promise<T> {
-  const sender = await openSender(streams, given);
+  const sender = await openSender(streams, given, more);
   try {
     return await work(sender);
   } finally {
@@ -65,11 +70,12 @@ export async function withSender<T>(
 export async function openSender(
   streams: Pick<Streams, 'env'>,
   given: ConnectionOptions,
-  more: Partial<SenderOptions> = {},
+  { alerts, ...more }: MoreOptions = {},
 ): Promise<Sender> {
   const options = await senderOptions(streams, given);
   const { createSender } = await import('@bestnotify/sender'); // late: help and completion need no database driver
-  return createSender({ ...options, postgres: { maxConnections: 4, ...options.postgres }, ...more });
+  const asked = alerts === true ? alertsFromEnvironment(streams.env, options.alerts) : {};
+  return createSender({ ...options, postgres: { maxConnections: 4, ...options.postgres }, ...more, ...asked });
 }
 
 /** Waits for the connections to close, but not for ever: a query that will never be answered counts as open. */

@@ -27,22 +27,27 @@ export const processDue = addCommand<Options>({
       .option('--concurrency <count>', 'most requests at once (default: 64)', wholeNumber());
   },
   action: ({ terminal, interruption }, options) =>
-    withSender(terminal.streams, options, async (sender) => {
-      const firstErrors = new Set<string>();
-      sender.on('error', ({ during, error }) => {
-        const text = `${during}: ${error instanceof Error ? error.message : String(error)}`;
-        if (firstErrors.size < 20 && !firstErrors.has(text)) terminal.note(text);
-        firstErrors.add(text);
-      });
-      const { limit, concurrency } = options;
-      const summary = await sender.runOnce({
-        limit,
-        signal: interruption.signal,
-        ...(concurrency !== undefined && { concurrency }),
-      });
-      await (options.json === true ? terminal.json(summary) : terminal.print(describePass(summary)));
-      return interruption.received === undefined ? codeOf(summary) : signalCode(interruption.received);
-    }),
+    withSender(
+      terminal.streams,
+      options,
+      async (sender) => {
+        const firstErrors = new Set<string>();
+        sender.on('error', ({ during, error }) => {
+          const text = `${during}: ${error instanceof Error ? error.message : String(error)}`;
+          if (firstErrors.size < 20 && !firstErrors.has(text)) terminal.note(text);
+          firstErrors.add(text);
+        });
+        const { limit, concurrency } = options;
+        const summary = await sender.runOnce({
+          limit,
+          signal: interruption.signal,
+          ...(concurrency !== undefined && { concurrency }),
+        });
+        await (options.json === true ? terminal.json(summary) : terminal.print(describePass(summary)));
+        return interruption.received === undefined ? codeOf(summary) : signalCode(interruption.received);
+      },
+      { alerts: true },
+    ),
 });
 
 function codeOf({ retrying, dead, lost }: PassSummary): number {

@@ -57,7 +57,12 @@ export const work = addCommand<Options>({
     const { terminal, now } = cli;
     const log = createLog(terminal, { isJson: options.json === true, isVerbose: options.verbose === true, now });
     const more = options.wakeUp === undefined ? {} : { wakeUp: options.wakeUp };
-    const sender = await openSender(terminal.streams, options, { postgres: { maxConnections: 10 }, logger: log, ...more });
+    const sender = await openSender(terminal.streams, options, {
+      postgres: { maxConnections: 10 },
+      alerts: true,
+      logger: log,
+      ...more,
+    });
     try {
       return await run(cli, options, { sender, log });
     } finally {
@@ -66,7 +71,11 @@ export const work = addCommand<Options>({
   },
 });
 
-async function run({ interruption }: Cli, options: Options, { sender, log }: { sender: Sender; log: Log }): Promise<number> {
+async function run(
+  { interruption }: Cli,
+  options: Options,
+  { sender, log }: { sender: Sender; log: Log },
+): Promise<number> {
   const nowMs = () => performance.now();
   await sender.operations.stats(); // a wrong URL or a missing schema is said at once, instead of being retried
   const { prometheusMetrics } = await import('@bestnotify/sender/prometheus');
