@@ -1,4 +1,5 @@
 // One worker process: delivers what is due and says when a number of notifications is settled.
+import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '../harness/child.mjs';
 import { openSender } from '../harness/outbox.mjs';
 
@@ -7,7 +8,9 @@ await serve(({ databaseUrl, schema, options }) => {
   let worker;
   let delivered = 0;
   let onCount = () => undefined;
-  sender.on('delivered', () => onCount(++delivered));
+  sender.on('delivered', ({ endpoint }) => {
+    if (endpoint.startsWith('merchant-')) onCount(++delivered);
+  });
   sender.on('error', ({ during, error }) => console.error(`worker, during ${during}:`, error));
   return {
     /** Runs a worker until it has delivered `count`; resolves to what that took, from its start to the last settle. */
@@ -25,6 +28,36 @@ await serve(({ databaseUrl, schema, options }) => {
       await worker.stop();
       return { tookMs, cpuMs: (user + system) / 1_000 };
     },
-    stop: () => sender.close(),
+    /** Starts a worker that goes on until the end. */
+    async start() {
+      worker = sender.startWorker(options);
+    },
+    /** Wakes it, and resolves when it has delivered `count` more to merchants, to what that took in ms. */
+    async deliverMore({ count }) {
+      delivered = 0;
+      const reached = new Promise((resolve) => {
+        onCount = (now) => now === count && resolve();
+      });
+      const startedAtMs = performance.now();
+      worker.nudge();
+      await reached;
+      return performance.now() - startedAtMs;
+    },
+    /** Waits for what is in flight, and stops. */
+    finish: () => worker.stop(),
+    /** The most memory that the process has, looked at for a while, in MiB, and what it delivered meanwhile. */
+    async mostRssMb({ seconds }) {
+      delivered = 0;
+      onCount = () => undefined;
+      let most = 0;
+      for (const endsAtMs = performance.now() + seconds * 1_000; performance.now() < endsAtMs; await pause(50)) {
+        most = Math.max(most, process.memoryUsage.rss());
+      }
+      return { rssMb: most / 2 ** 20, delivered };
+    },
+    async stop() {
+      await worker?.stop({ graceMs: 0 });
+      await sender.close();
+    },
   };
 });

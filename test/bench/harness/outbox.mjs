@@ -32,20 +32,18 @@ export async function freshOutbox(name, databaseUrl = process.env['DATABASE_URL'
   };
 }
 
+/** An endpoint on this machine, with a secret of its own. */
+export function localEndpoint(endpoint) {
+  return { secrets: [generateSecret()], allowHttp: true, allowPrivateNetwork: true, ...endpoint };
+}
+
 /** Stores `count` merchants, `merchant-0` and on, all of whom receive at `url`. @returns their secrets. */
 export async function putEndpoints({ sender }, { count, url, ...more }) {
   const secrets = [];
   for (let index = 0; index < count; index++) {
-    const secret = generateSecret();
-    await sender.endpoints.put({
-      id: `merchant-${index}`,
-      url,
-      secrets: [secret],
-      allowHttp: true,
-      allowPrivateNetwork: true,
-      ...more,
-    });
-    secrets.push(secret);
+    const endpoint = localEndpoint({ id: `merchant-${index}`, url, ...more });
+    await sender.endpoints.put(endpoint);
+    secrets.push(...endpoint.secrets);
   }
   return secrets;
 }

@@ -5,6 +5,12 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
+/** The value that a `share` of the numbers does not exceed. */
+export function percentile(numbers, share) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+}
+
 /**
  * Measures several subjects in turn, round after round, because a machine's speed drifts by more than they differ; every
  * other round runs backwards, so that none is always the first.
