@@ -8,6 +8,9 @@ import { root } from '../scripts/bootstrap.mjs';
 /** Where pictures of the page go; git does not see it. */
 const artifacts = path.join(root, 'artifacts', 'console');
 
+/** Where those of the README go as well when they are made anew: see `npm run pictures`. */
+const published = process.env['BESTNOTIFY_PICTURES'];
+
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -24,6 +27,8 @@ export interface TestBrowser extends AsyncDisposable {
   /** What the page complained about: scripts that failed, and what the content security policy has stopped. */
   readonly complaints: string[];
   picture(name: string): Promise<void>;
+  /** What the window shows, as the README has it. */
+  publishedPicture(name: string): Promise<void>;
   /** What axe has to say about the page as it stands, as sentences. */
   axe(): Promise<string[]>;
 }
@@ -71,6 +76,11 @@ export async function testBrowser(options: {
     complaints,
     async picture(name) {
       await page.screenshot({ path: path.join(artifacts, `${name}.png`), fullPage: true });
+    },
+    async publishedPicture(name) {
+      for (const folder of [artifacts, ...(published === undefined ? [] : [published])]) {
+        await page.screenshot({ path: path.join(folder, `${name}.png`) });
+      }
     },
     axe: () => axe(page),
     [Symbol.asyncDispose]: () => context.close(),

@@ -263,6 +263,37 @@ function sticksOut(page: Page): Promise<boolean> {
   return page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }
 
+test('the pictures of the README: why a notification is dead, and what else is', async () => {
+  await using app = await consoleApp();
+  await using merchant = await scenery(app);
+  const { id } = await app.outbox.sender.notify({ endpoint: 'merchant-42', ...paid, bizId, subject: 'ORDER7' });
+  const worker = app.outbox.sender.startWorker();
+  await merchant.received(3);
+  await worker.stop();
+  await app.outbox.query(`update endpoint set url = 'https://shop.example.com/notify' where id = 'merchant-42'`);
+  await app.outbox.query(
+    `update attempt set started_at = now() - (4 - ordinal) * interval '10 minutes', duration_ms = 40 + ordinal * 37, url = 'https://shop.example.com/notify'
+      where notification_number = (select max(number) from notification)`,
+  );
+  await app.outbox.query(
+    `update notification set created_at = now() - interval '30 minutes' where number = (select max(number) from notification)`,
+  );
+  await app.outbox.query(
+    `update outbox set settled_at = now() - interval '10 minutes' where number = (select max(number) from outbox)`,
+  );
+  const viewport = { width: 1200, height: 750 };
+  {
+    await using browser = await testBrowser({ actor: 'olga', viewport });
+    await browser.page.goto(`${app.url}#/notifications/${id}`);
+    await browser.page.getByText('database is down, try later').first().waitFor();
+    await browser.publishedPicture('console-notification');
+  }
+  await using browser = await testBrowser({ actor: 'olga', viewport, locale: 'zh-CN', colorScheme: 'dark' });
+  await browser.page.goto(`${app.url}#/dead-letters`);
+  await browser.page.getByText(bizId).waitFor();
+  await browser.publishedPicture('console-dead-letters');
+});
+
 test('language and theme are chosen in the page and kept', async () => {
   await using app = await consoleApp();
   await using browser = await testBrowser({ actor: 'vera' });

@@ -30,15 +30,24 @@ export async function scenery(app: ConsoleApp): Promise<ScriptedEndpoint> {
      select n.number, 1, 1, now() - (n.number % 60) * interval '1 minute' - interval '20 seconds', 30 + abs(hashint8(n.number)::bigint) % 90 + (n.number * 17 % 40),
             case when n.number % 23 = 0 then 'refused' else 'acknowledged' end, case when n.number % 23 = 0 then 503 else 200 end,
             case when n.number % 23 = 0 then 'status-503' else 'handled' end, 'success', 'https://' || n.endpoint || '.example.com/notify'
-       from notification n cross join generate_series(1, 1 + (n.number % 4)) s where n.endpoint <> 'merchant-42'`,
+       from notification n cross join generate_series(1, 2 + abs(hashint8(n.number % 60)) % 4) s where n.endpoint <> 'merchant-42'`,
   );
   await outbox.query(
     `update outbox set state = 1, attempts = 1, settled_at = now() - number * interval '11 seconds',
             reason = (array['handled', 'handled', 'handled', 'duplicate', 'handled', 'ignored'])[1 + number % 6]
       where number % 12 <> 0`,
   );
+  await outbox.query(
+    `update outbox set state = 2, attempts = 8, settled_at = now() - (300 - number) * interval '11 minutes',
+            reason = (array['attempts-used-up', 'gone', 'attempts-used-up', 'payload-conflict', 'gave-up-by-age'])[1 + number % 5]
+      where number % 27 = 5 and number > 12`,
+  );
   await outbox.query(`update outbox set due_at = now() + number * interval '37 seconds', attempts = 2 where state = 0`);
   await outbox.query(`update notification set created_at = now() - (300 - number) * interval '15 seconds'`);
+  await outbox.query(
+    `update notification n set created_at = o.settled_at - interval '24 hours 24 minutes'
+       from outbox o where o.number = n.number and o.state = 2`,
+  );
   await outbox.sender.operations.holdEndpoint('merchant-23', {
     actor: 'olga',
     note: 'planned maintenance until 14:00',

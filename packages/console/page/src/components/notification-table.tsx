@@ -2,7 +2,7 @@ import { Checkbox, Table } from '@mantine/core';
 import type { SummaryShape } from '../../../src/shapes.js';
 import { goTo, hrefOf } from '../location.ts';
 import { useTexts } from '../texts/use-texts.tsx';
-import { Reason, StateMark, When } from './small-parts.tsx';
+import { Reason, StateMark, When, Segments } from './small-parts.tsx';
 
 export interface Selection {
   ids: ReadonlySet<string>;
@@ -68,10 +68,10 @@ export function NotificationTable({
               <StateMark state={item.state} isClaimed={item.isClaimed} />
             </Table.Td>
             <Table.Td data-label={t.notifications.endpoint}>
-              <bdi>{item.endpoint}</bdi>
+              <Segments text={item.endpoint} />
             </Table.Td>
             <Table.Td data-label={t.notifications.type}>
-              <bdi>{item.type}</bdi>
+              <Segments text={item.type} />
             </Table.Td>
             <Table.Td className="reason-cell">
               <Reason reason={item.reason} isBrief={item.state !== 'dead'} />

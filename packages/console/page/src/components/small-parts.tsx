@@ -1,5 +1,5 @@
 import { Button, CopyButton, Group, Stack, Text, Title, Tooltip, UnstyledButton } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import type { State } from '../../../src/shapes.js';
 import { formatDistance, formatMoment } from '../format.ts';
 import { useTexts } from '../texts/use-texts.tsx';
@@ -55,6 +55,21 @@ export function Empty({ title, hint }: { title: string; hint?: string }) {
         </Text>
       )}
     </Stack>
+  );
+}
+
+/** An identifier that is broken after its dots and dashes, where it has to be; one with long parts anywhere. */
+export function Segments({ text }: { text: string }) {
+  const parts = text.split(/(?<=[._:-])/);
+  return (
+    <bdi className={parts.every((part) => part.length <= 20) ? 'segments' : undefined}>
+      {parts.map((part, index) => (
+        <Fragment key={index}>
+          {index > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </bdi>
   );
 }
 

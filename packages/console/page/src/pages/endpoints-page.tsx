@@ -131,7 +131,9 @@ function EndpointTable({ items }: { items: readonly EndpointShape[] }) {
               >
                 <bdi>{endpoint.id}</bdi>
               </Anchor>
-              <bdi className="meaning mono url">{endpoint.url ?? t.endpoints.perNotification}</bdi>
+              <bdi className="meaning mono url" title={endpoint.url ?? undefined}>
+                {endpoint.url ?? t.endpoints.perNotification}
+              </bdi>
             </Table.Td>
             <Table.Td>
               <HealthMark endpoint={endpoint} />
