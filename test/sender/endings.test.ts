@@ -151,6 +151,36 @@ describe.each(databases)('a notification on $name', ({ open }) => {
     expect(endpoint.requests).toHaveLength(2);
   });
 
+  test.each([
+    { what: 'that certainly never arrived', mayHaveArrived: false, accepted: false },
+    { what: 'that may have arrived, with a second effect accepted,', mayHaveArrived: true, accepted: true },
+  ])('$what and is resent after weeks has its whole round, whatever its attempts come to', async (given) => {
+    await using endpoint = await scriptedEndpoint((_request, response) => {
+      response.destroy();
+    }); // no answer
+    await using outbox = await opened(endpoint.url);
+    const { operations } = outbox.sender;
+    await outbox.query(
+      `update outbox set state = 2, settled_at = now(), reason = 'attempts-used-up', may_have_arrived = ${given.mayHaveArrived},
+              first_claimed_at = now() - interval '21 days'`,
+    );
+
+    if (given.accepted) {
+      await operations.resend(outbox.id, { acceptDuplicateEffect: true });
+    } else {
+      await operations.resendMany({ state: 'dead' });
+    }
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await outbox.age({ byMs: Math.max(0, await outbox.dueInMs()) + 1 });
+      await outbox.sender.runOnce();
+      expect(endpoint.requests).toHaveLength(attempt);
+    }
+
+    expect(await outbox.show()).toMatchObject({ state: 'dead', reason: 'attempts-used-up', attempts: 5 });
+    // It may have arrived by now, though not weeks ago.
+    await operations.resend(outbox.id, given.accepted ? { acceptDuplicateEffect: true } : {});
+  });
+
   test('that could never be attempted ends 30 days after it was enqueued, and not before', async () => {
     await using endpoint = await scriptedEndpoint(200);
     await using outbox = await opened(endpoint.url);

@@ -10,6 +10,7 @@ import {
   isAmong,
   lockNotification,
   type Action,
+  knownSince,
   type LockedNotification,
   type OperationContext,
 } from './context.js';
@@ -54,7 +55,7 @@ export async function resend(context: OperationContext, id: string, options: Res
     const changed = await tx.query(
       `update ${name}.outbox o
           set state = 0, round = o.round + 1, round_at = now(), due_at = now(), attempts = 0, lost_claims = 0, waits = 0,
-              first_attempt_at = null, held_ms_before = ${heldMs}, settled_at = null, reason = null, claim_token = null,
+              first_attempt_at = null, first_claimed_at = ${knownSince}, held_ms_before = ${heldMs}, settled_at = null, reason = null, claim_token = null,
               duplicate_accepted = $2::boolean, corrected_url = coalesce($3::text, o.corrected_url), endpoint_key = e.key
          from ${name}.endpoint e
         where o.number = $1::text::bigint and e.source = $4 and e.id = $5

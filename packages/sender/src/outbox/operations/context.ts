@@ -77,6 +77,12 @@ export function endpointList(endpoints: readonly string[] | undefined): string |
   return endpoints === undefined ? null : JSON.stringify(endpoints);
 }
 
+/**
+ * Since when a receiver may know outbox row `o`, for a round that begins now: a row that never may have arrived is new
+ * to it, however old it is, and has its whole round before it counts as forgotten.
+ */
+export const knownSince = `case when o.may_have_arrived then o.first_claimed_at end`;
+
 /** Writes who did what, in the transaction that does it. */
 export async function audit(
   tx: Queryable,

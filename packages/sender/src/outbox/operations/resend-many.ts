@@ -3,7 +3,7 @@ import { intOf, textOf, type Parameter } from '../database.js';
 import { heldMs } from '../held-time.js';
 import { quoteSchema } from '../schema-name.js';
 import { readRun, type RunSettings } from './bulk-runs.js';
-import { audit, type Action, type OperationContext } from './context.js';
+import { audit, knownSince, type Action, type OperationContext } from './context.js';
 import { conditionsOf, type NotificationFilter } from './filter.js';
 
 /** How a bulk resend goes. */
@@ -152,7 +152,7 @@ async function resendBatch(context: OperationContext, run: Run): Promise<Omit<Bu
      ), resent as (
        update ${name}.outbox o
           set state = 0, round = o.round + 1, round_at = now(), attempts = 0, lost_claims = 0, waits = 0, first_attempt_at = null,
-              held_ms_before = c.held_ms, settled_at = null, reason = null, claim_token = null, duplicate_accepted = $4::boolean,
+              first_claimed_at = ${knownSince}, held_ms_before = c.held_ms, settled_at = null, reason = null, claim_token = null, duplicate_accepted = $4::boolean,
               endpoint_key = c.endpoint_key, due_at = c.due_at
          from paced c
         where o.number = c.number
