@@ -1,4 +1,5 @@
 import { ConfigurationError } from './errors.js';
+import { checkFlag } from './outbox/check-values.js';
 
 /** How a worker paces itself. Every field is optional; see {@link workerDefaults}. */
 export interface WorkerOptions {
@@ -53,6 +54,7 @@ export function resolveWorkerOptions(given: WorkerOptions = {}): ResolvedWorkerO
   checkWhole('leaseMs', resolved.leaseMs, 100, 3_600_000);
   checkWhole('minPollMs', resolved.minPollMs, 1, 60_000);
   checkWhole('maxPollMs', resolved.maxPollMs, 1, 60_000);
+  checkFlag('breaker', resolved.breaker);
   if (resolved.maxPollMs < resolved.minPollMs) {
     throw new ConfigurationError({
       option: 'maxPollMs',

@@ -1,3 +1,4 @@
+import { checkWhole } from './options.js';
 import { checkSchemaVersion } from './outbox/migrate.js';
 import { sweepOverAge } from './outbox/sweep.js';
 import { Pipeline, type PassSummary, type WorkerParts } from './pipeline.js';
@@ -59,6 +60,7 @@ export async function runOnce(
   parts: WorkerParts,
   { limit = 200, signal }: { limit?: number; signal?: AbortSignal } = {},
 ): Promise<PassSummary> {
+  checkWhole('limit', limit, 0, Number.MAX_SAFE_INTEGER);
   await checkSchemaVersion(parts.database, parts.schema);
   const pipeline = new Pipeline(parts);
   const sleeper = createSleeper();

@@ -1,8 +1,10 @@
 import { checkEnvelopeMember, isProtocolError } from '@bestnotify/protocol';
 import { ConfigurationError } from '../errors.js';
 import { parseNetworks } from '../rules/addresses.js';
-import { resolvePolicy } from '../rules/policies.js';
+import { checkWhole } from '../options.js';
+import { maxAttemptsLimit, resolvePolicy } from '../rules/policies.js';
 import { checkEndpointUrl } from '../rules/urls.js';
+import { checkFlag, checkNumber, checkOptionalText, checkTexts } from './check-values.js';
 import { textOf, type Parameter, type Queryable } from './database.js';
 import type { EndpointContext, EndpointInput } from './endpoints.js';
 import { quoteSchema } from './schema-name.js';
@@ -24,12 +26,16 @@ export function columnsOf(context: EndpointContext, input: Omit<EndpointInput, '
       fix: 'Use success, status or json-code, or register the function in the sender option acks.',
     });
   }
-  checkCount('maxAttempts', input.maxAttempts);
+  checkOptionalText('owner', input.owner);
+  checkFlag('allowHttp', allowHttp);
+  if (!['v1', 'body-hmac'].includes(profile)) {
+    throw new ConfigurationError({ option: 'profile', problem: "must be 'v1' or 'body-hmac'" });
+  }
+  checkCount('maxAttempts', input.maxAttempts, maxAttemptsLimit);
   checkCount('maxInFlight', input.maxInFlight);
   checkCount('maxInFlightEverywhere', input.maxInFlightEverywhere);
-  if (input.maxPerSecond !== undefined && !(input.maxPerSecond >= 0.001 && input.maxPerSecond <= 10_000)) {
-    throw new ConfigurationError({ option: 'maxPerSecond', problem: 'must be a number from 0.001 to 10000' });
-  }
+  if (input.maxPerSecond !== undefined) checkNumber('maxPerSecond', input.maxPerSecond, 0.001, 10_000);
+  if (typeof allowPrivateNetwork !== 'boolean') checkTexts('allowPrivateNetwork', allowPrivateNetwork);
   const networks =
     typeof allowPrivateNetwork === 'boolean' ? (allowPrivateNetwork ? everyNetwork : []) : allowPrivateNetwork;
   parseNetworks(networks, 'allowPrivateNetwork');
@@ -62,10 +68,8 @@ export function checkId(id: string): void {
   }
 }
 
-function checkCount(option: string, value: number | undefined): void {
-  if (value !== undefined && !(Number.isInteger(value) && value >= 1 && value <= 10_000)) {
-    throw new ConfigurationError({ option, problem: `must be a whole number from 1 to 10000 (got ${String(value)})` });
-  }
+function checkCount(option: string, value: number | undefined, most = 10_000): void {
+  if (value !== undefined) checkWhole(option, value, 1, most);
 }
 
 /** Writes an endpoint's row and makes its health row; `isNew` leaves one alone that exists already. @returns its key. */

@@ -1,4 +1,6 @@
 import { parseSigningKey, signBody } from '@bestnotify/protocol';
+import { ConfigurationError } from '../errors.js';
+import { checkText } from './check-values.js';
 import { textOf, type Queryable } from './database.js';
 import type { EndpointContext } from './endpoints.js';
 import { SecretInUseError } from './errors.js';
@@ -15,10 +17,20 @@ export interface NamedSecret {
 
 /** @throws SecretError (of the protocol), which names the first wrong character and never the secret. */
 export function namedSecret(given: string | NamedSecret, profile: 'v1' | 'body-hmac' = 'v1'): NamedSecret {
-  const named = typeof given === 'string' ? { id: '', secret: given } : given;
+  const named = typeof given === 'string' ? { id: '', secret: given } : { ...given };
+  checkText('secrets.secret', named.secret);
+  checkText('secrets.id', named.id, 128);
   if (profile === 'v1') parseSigningKey(named.secret);
   else signBody(Buffer.alloc(0), named.secret); // its key is a plain string, and never one of the other profile
   return named;
+}
+
+/** @throws {@link ConfigurationError} unless they are 1 to 5, and SecretError for the first that cannot be read. */
+export function namedSecrets(given: readonly (string | NamedSecret)[], profile?: 'v1' | 'body-hmac'): NamedSecret[] {
+  if (!Array.isArray(given) || given.length === 0 || given.length > maxLiveSecrets) {
+    throw new ConfigurationError({ option: 'secrets', problem: `must hold 1 to ${maxLiveSecrets} secrets` });
+  }
+  return (given as readonly (string | NamedSecret)[]).map((secret) => namedSecret(secret, profile));
 }
 
 /**
@@ -44,6 +56,11 @@ export async function storeSecrets(
   for (const { id: givenId, secret } of change.secrets) {
     const fingerprint = (await context.fingerprint(tx, secret)).toString('hex');
     const id = givenId === '' ? fingerprint.slice(0, 8) : givenId;
+    const twin = rows.find((row) => row.id === id);
+    if (twin?.fingerprint === fingerprint) continue; // given twice
+    if (twin !== undefined) {
+      throw new ConfigurationError({ option: 'secrets', problem: `holds two secrets of the id ${JSON.stringify(id)}` });
+    }
     const place = { source: context.source, endpoint: change.endpoint, keyId: id };
     rows.push({ id, secret: context.vault.seal(secret, place), fingerprint });
   }

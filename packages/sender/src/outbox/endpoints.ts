@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js';
+import { checkWhole } from '../options.js';
 import type { PolicyRule } from '../rules/policies.js';
 import type { UrlRules } from '../rules/urls.js';
 import {
@@ -11,9 +12,10 @@ import {
   type Queryable,
   type Row,
 } from './database.js';
+import { checkText, checkTexts } from './check-values.js';
 import { checkId, columnsOf, upsertEndpoint } from './endpoint-columns.js';
 import { SecretMismatchError, UnknownEndpointError } from './errors.js';
-import { maxLiveSecrets, namedSecret, recheckSecrets, storeSecrets } from './endpoint-secrets.js';
+import { namedSecret, namedSecrets, recheckSecrets, storeSecrets } from './endpoint-secrets.js';
 import { checkWire, storeWire, type WireSettings } from './endpoint-wire.js';
 import type { createFingerprinter } from './fingerprint.js';
 import type { Vault } from './vault.js';
@@ -104,10 +106,7 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
   checkId(input.id);
   const columns = columnsOf(context, input);
   const wire = checkWire(input);
-  const secrets = input.secrets?.map((secret) => namedSecret(secret, input.profile));
-  if (secrets !== undefined && (secrets.length === 0 || secrets.length > maxLiveSecrets)) {
-    throw new ConfigurationError({ option: 'secrets', problem: `must hold 1 to ${maxLiveSecrets} secrets` });
-  }
+  const secrets = input.secrets === undefined ? undefined : namedSecrets(input.secrets, input.profile);
   return context.database.transaction(async (tx) => {
     const key = await upsertEndpoint(tx, context, { id: input.id, columns });
     await storeWire(tx, context, { key, endpoint: input.id, settings: wire });
@@ -132,6 +131,7 @@ export async function getEndpoint(
   context: Pick<EndpointContext, 'schema' | 'source'> & { database: Queryable },
   id: string,
 ): Promise<Endpoint | undefined> {
+  checkText('id', id);
   const [row] = await context.database.query(selectEndpoints(context.schema, 'where e.source = $1 and e.id = $2'), [
     context.source,
     id,
@@ -139,11 +139,14 @@ export async function getEndpoint(
   return row === undefined ? undefined : endpointOf(row);
 }
 
-/** This source's endpoints, or those of them that `ids` names, in the order of their ids, at most `limit` after `after`. */
+/** This source's endpoints, or those of them that `ids` names, in the order of their ids, at most `limit` (1 to 10,000) after `after`. */
 export async function listEndpoints(
   context: EndpointContext,
   { after = '', limit = 100, ids }: { after?: string; limit?: number; ids?: readonly string[] } = {},
 ): Promise<Endpoint[]> {
+  checkText('after', after);
+  checkTexts('ids', ids);
+  checkWhole('limit', limit, 1, 10_000);
   const isMeant = `($4::text is null or e.id = any (array(select jsonb_array_elements_text($4::text::jsonb))))`;
   const rows = await context.database.query(
     `${selectEndpoints(context.schema, `where e.source = $1 and e.id > $2 and ${isMeant}`)} order by e.id limit $3::int4`,
@@ -158,6 +161,7 @@ export async function listEndpoints(
  * @returns false if there was none.
  */
 export async function removeEndpoint(context: EndpointContext, id: string): Promise<boolean> {
+  checkText('id', id);
   const rows = await context.database.query(
     `delete from ${quoteSchema(context.schema)}.endpoint where source = $1 and id = $2 returning 1 as one`,
     [context.source, id],

@@ -27,6 +27,7 @@ export function checkEndpointHeaders(
   headers: Readonly<Record<string, string>>,
   option = 'headers',
 ): Record<string, string> {
+  if (typeof headers !== 'object') throw new ConfigurationError({ option, problem: 'must be names with their values' });
   const entries = Object.entries(headers);
   if (entries.length > maxHeaders) {
     throw new ConfigurationError({ option, problem: `holds more than ${maxHeaders} headers` });
@@ -49,6 +50,10 @@ export function checkEndpointHeaders(
 
 /** @throws {@link ConfigurationError} if a part cannot be sent in a header; the message never holds it. */
 export function checkEndpointAuth(auth: EndpointAuth, option = 'auth'): EndpointAuth {
+  const { bearer, basic } = auth as { bearer?: unknown; basic?: unknown };
+  if (bearer === undefined && (typeof basic !== 'object' || basic === null)) {
+    throw new ConfigurationError({ option, problem: 'must be { bearer } or { basic: { username, password } }' });
+  }
   if ('bearer' in auth) {
     checkValue(auth.bearer, `${option}.bearer`);
     if (/\s/.test(auth.bearer)) {
@@ -57,10 +62,10 @@ export function checkEndpointAuth(auth: EndpointAuth, option = 'auth'): Endpoint
     return { bearer: auth.bearer };
   }
   const { username, password } = auth.basic;
+  checkValue(username, `${option}.basic.username`);
   if (username.includes(':')) {
     throw new ConfigurationError({ option: `${option}.basic.username`, problem: 'holds a colon, which ends it' });
   }
-  checkValue(username, `${option}.basic.username`);
   checkValue(password, `${option}.basic.password`);
   return { basic: { username, password } };
 }

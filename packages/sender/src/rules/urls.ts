@@ -66,6 +66,7 @@ function refuse(problem: UrlProblem, detail: string): never {
 
 /** The text between `//` and the path, as written: what the URL parser makes of it is compared with this. */
 function readAuthority(text: string): string {
+  if (typeof text !== 'string') refuse('not-a-url', 'It is no text; write https://host/path.');
   if (text.length > maxUrlLength) {
     refuse('too-long', `It is longer than ${maxUrlLength} characters.`);
   }

@@ -1,4 +1,5 @@
 import type { NotificationState } from '../states.js';
+import { checkFlag, checkOptionalText, checkText } from '../check-values.js';
 import { textOf } from '../database.js';
 import { heldMs } from '../held-time.js';
 import { quoteSchema } from '../schema-name.js';
@@ -8,9 +9,9 @@ import {
   audit,
   endpointList,
   isAmong,
+  knownSince,
   lockNotification,
   type Action,
-  knownSince,
   type LockedNotification,
   type OperationContext,
 } from './context.js';
@@ -32,6 +33,7 @@ export interface ResendOptions extends Action {
  * @throws {@link DuplicateEffectError} where a second effect is possible and not accepted.
  */
 export async function resend(context: OperationContext, id: string, options: ResendOptions = {}): Promise<void> {
+  checkFlag('acceptDuplicateEffect', options.acceptDuplicateEffect);
   const url = options.url === undefined ? null : checkEndpointUrl(options.url, { allowHttp: true });
   const name = quoteSchema(context.schema);
   await context.database.transaction(async (tx) => {
@@ -151,8 +153,10 @@ async function changeEndpoint(
   endpoint: string,
   change: Action & { action: string; set: string; parameters: string[]; alsoHealth?: string },
 ): Promise<void> {
+  checkText('endpoint', endpoint);
+  checkOptionalText('note', change.note);
+  const name = quoteSchema(context.schema);
   await context.database.transaction(async (tx) => {
-    const name = quoteSchema(context.schema);
     const [changed] = await tx.query(
       `update ${name}.endpoint set ${change.set} where source = $1 and id = $2 and ${isAmong('id', '$3')} returning key::text as key`,
       [context.source, endpoint, endpointList(change.endpoints), ...change.parameters],

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../errors.js';
+import { checkTexts } from '../check-values.js';
 import { intOf, textOf, type Database, type Row } from '../database.js';
 import { quoteSchema } from '../schema-name.js';
 import type { OperationContext } from './context.js';
@@ -44,6 +45,7 @@ export function createActivity(): (context: OperationContext, options?: Activity
     if (!(Number.isInteger(minutes) && minutes >= 1 && minutes <= maxMinutes)) {
       throw new ConfigurationError({ option: 'minutes', problem: `must be a whole number from 1 to ${maxMinutes}` });
     }
+    checkTexts('endpoints', endpoints);
     if (endpoints !== undefined) return (await readOf(context, { minutes, endpoints })).map(minuteOf);
     const newest = await newestMinute(context.database);
     const wanted = Array.from({ length: minutes }, (_, index) => newest - (minutes - 1 - index));

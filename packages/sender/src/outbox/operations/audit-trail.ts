@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../errors.js';
+import { checkOptionalText, checkTexts } from '../check-values.js';
 import { textOf, textOrNull, type Parameter } from '../database.js';
 import { quoteSchema } from '../schema-name.js';
 import { uuidOf, type OperationContext } from './context.js';
@@ -38,9 +39,11 @@ export async function auditTrail(
   if (!(Number.isInteger(limit) && limit >= 1 && limit <= 500)) {
     throw new ConfigurationError({ option: 'limit', problem: 'must be a whole number from 1 to 500' });
   }
-  if (after !== undefined && !/^\d{1,19}$/.test(after)) {
+  if (after !== undefined && !/^\d{1,18}$/.test(after)) {
     throw new ConfigurationError({ option: 'after', problem: 'is not the next of an earlier page' });
   }
+  checkOptionalText('endpoint', endpoint);
+  checkTexts('endpoints', endpoints);
   const parameters: Parameter[] = [];
   const where = ['true'];
   const add = (value: Parameter | undefined, condition: (placeholder: string) => string) => {

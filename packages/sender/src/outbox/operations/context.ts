@@ -1,4 +1,5 @@
 import { notificationIdPattern } from '@bestnotify/protocol';
+import { checkOptionalText, checkText, checkTexts } from '../check-values.js';
 import { booleanOf, intOf, textOf, type Database, type Queryable } from '../database.js';
 import { UnknownNotificationError } from '../errors.js';
 import { quoteSchema } from '../schema-name.js';
@@ -74,6 +75,7 @@ export function isAmong(column: string, placeholder: string): string {
 
 /** Endpoints as one parameter; null means all of them. */
 export function endpointList(endpoints: readonly string[] | undefined): string | null {
+  checkTexts('endpoints', endpoints);
   return endpoints === undefined ? null : JSON.stringify(endpoints);
 }
 
@@ -83,12 +85,14 @@ export function endpointList(endpoints: readonly string[] | undefined): string |
  */
 export const knownSince = `case when o.may_have_arrived then o.first_claimed_at end`;
 
-/** Writes who did what, in the transaction that does it. */
+/** Writes who did what, in the transaction that does it. @throws ConfigurationError for texts that cannot be kept. */
 export async function audit(
   tx: Queryable,
   context: OperationContext,
   entry: Action & { action: string; endpoint?: string; uuid?: string; details?: object },
 ): Promise<void> {
+  checkOptionalText('actor', entry.actor);
+  checkOptionalText('note', entry.note);
   await tx.query(
     `insert into ${quoteSchema(context.schema)}.audit (actor, action, endpoint, notification_id, note, details)
      values ($1, $2, $3, $4::text::uuid, $5, $6)`,
@@ -105,6 +109,7 @@ export async function audit(
 
 /** @throws {@link UnknownNotificationError} for a text that is no notification id at all. */
 export function uuidOf(id: string): string {
+  checkText('id', id);
   const uuid = id.startsWith('ntf_') ? id.slice('ntf_'.length) : id;
   if (!notificationIdPattern.test(id) || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(uuid)) {
     throw new UnknownNotificationError({ id });

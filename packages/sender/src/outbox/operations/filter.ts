@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../errors.js';
+import { checkMoment, checkOptionalText, checkTexts } from '../check-values.js';
 import type { Parameter } from '../database.js';
 import { uuidOf } from './context.js';
 import { notificationStates, stateNumber, type NotificationState } from '../states.js';
@@ -42,12 +43,16 @@ const columns: Readonly<Record<Exclude<keyof NotificationFilter, 'state'>, (plac
   endpoints: (p) => `n.endpoint = any (array(select jsonb_array_elements_text(${p}::text::jsonb)))`,
 };
 
-/**
- * A filter as SQL over `notification n` and `outbox o`, with its parameters appended to `parameters`.
- *
- * @throws {@link ConfigurationError} for a state that does not exist.
- */
-export function conditionsOf(filter: NotificationFilter, parameters: Parameter[]): string[] {
+/** @throws {@link ConfigurationError} naming the first member that can match nothing: a state that does not exist, an invalid date, … */
+export function checkFilter(filter: NotificationFilter): void {
+  for (const member of ['endpoint', 'type', 'bizId', 'subject', 'reason', 'search'] as const) {
+    checkOptionalText(member, filter[member]);
+  }
+  checkMoment('since', filter.since);
+  checkMoment('until', filter.until);
+  checkTexts('ids', filter.ids);
+  filter.ids?.forEach(uuidOf);
+  checkTexts('endpoints', filter.endpoints);
   if (filter.state !== undefined && !notificationStates.includes(filter.state)) {
     throw new ConfigurationError({ option: 'state', problem: `must be one of ${notificationStates.join(', ')}` });
   }
@@ -57,6 +62,10 @@ export function conditionsOf(filter: NotificationFilter, parameters: Parameter[]
       problem: `holds ${filter.ids.length} ids; at most ${maxIds} at once`,
     });
   }
+}
+
+/** A checked filter as SQL over `notification n` and `outbox o`, with its parameters appended to `parameters`. */
+export function conditionsOf(filter: NotificationFilter, parameters: Parameter[]): string[] {
   const values: Record<keyof typeof columns, Parameter | undefined> = {
     since: filter.since?.toISOString(),
     until: filter.until?.toISOString(),

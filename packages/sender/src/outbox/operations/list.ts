@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ConfigurationError } from '../../errors.js';
+import { checkOptionalText } from '../check-values.js';
 import { intOf, textOf, textOrNull, type Parameter, type Row } from '../database.js';
 import type { OperationContext } from './context.js';
-import { conditionsOf, type NotificationFilter } from './filter.js';
+import { checkFilter, conditionsOf, type NotificationFilter } from './filter.js';
 import { driversOf, isDueOrder, scanLimit, type Driver } from './list-drivers.js';
 import { selectSummaries, summaryOf, type NotificationSummary } from './queries.js';
 
@@ -28,6 +29,8 @@ export async function list(
   if (!(Number.isInteger(limit) && limit >= 1 && limit <= 500)) {
     throw new ConfigurationError({ option: 'limit', problem: 'must be a whole number from 1 to 500' });
   }
+  checkFilter(wanted);
+  checkOptionalText('after', after);
   const filterMark = createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 8);
   const position = after === undefined ? undefined : positionOf(after, filterMark, isDueOrder(wanted));
   // Most pages are full after a few rows; only what is rare is looked for further back.

@@ -1,10 +1,11 @@
 import { ConfigurationError } from '../../errors.js';
+import { checkFlag, checkNumber } from '../check-values.js';
 import { intOf, textOf, type Parameter } from '../database.js';
 import { heldMs } from '../held-time.js';
 import { quoteSchema } from '../schema-name.js';
 import { readRun, type RunSettings } from './bulk-runs.js';
 import { audit, knownSince, type Action, type OperationContext } from './context.js';
-import { conditionsOf, type NotificationFilter } from './filter.js';
+import { checkFilter, conditionsOf, type NotificationFilter } from './filter.js';
 
 /** How a bulk resend goes. */
 export interface ResendManyOptions extends Action {
@@ -12,7 +13,7 @@ export interface ResendManyOptions extends Action {
   dryRun?: boolean;
   /** As for a single resend. Without it, notifications that would need it are skipped and counted. @default false */
   acceptDuplicateEffect?: boolean;
-  /** How many become due per second, so that a merchant who has just come back is not run over. @default 50 */
+  /** How many become due per second, 0.001 to 100,000, so that a merchant who has just come back is not run over. @default 50 */
   perSecond?: number;
   /** Go on with a run that was interrupted: its number, one of `bulkRuns`. The filter and settings are those it began with. */
   resume?: string;
@@ -65,9 +66,10 @@ export async function resendMany(
       fix: "Usually state: 'dead'.",
     });
   }
-  if (!(perSecond > 0 && perSecond <= 100_000)) {
-    throw new ConfigurationError({ option: 'perSecond', problem: 'must be a number from just over 0 to 100000' });
-  }
+  checkNumber('perSecond', perSecond, 0.001, 100_000);
+  checkFlag('acceptDuplicateEffect', options.acceptDuplicateEffect);
+  checkFlag('dryRun', options.dryRun);
+  checkFilter(filter);
   if (options.dryRun === true) {
     return { run: null, matched: await countMatches(context, filter), resent: 0, skipped: 0, isFinished: true };
   }

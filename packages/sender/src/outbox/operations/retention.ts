@@ -55,6 +55,7 @@ export async function prune(context: OperationContext, options: PruneOptions = {
   const retention = { ...retentionDefaults, ...options };
   const { batchSize = 1_000, pauseMs = 50 } = options;
   checkWhole('batchSize', batchSize, 1, 100_000);
+  checkWhole('pauseMs', pauseMs, 0, 3_600_000);
   checkRetention(retention);
   const removed: Pruned = { notifications: 0, attempts: 0, keys: 0 };
   const steps: [keyof Pruned, (position: string) => Promise<Step>][] = [

@@ -1,5 +1,6 @@
 import { generateSecret, parseSigningKey } from '@bestnotify/protocol';
 import { ConfigurationError } from '../../errors.js';
+import { checkNumber, checkText } from '../check-values.js';
 import { maxLiveSecrets, storeSecrets } from '../endpoint-secrets.js';
 import type { EndpointContext } from '../endpoints.js';
 import { intOf, textOf, textOrNull } from '../database.js';
@@ -33,10 +34,9 @@ export async function rotateSecret(
   options: RotateOptions = {},
 ): Promise<Rotated> {
   const { overlapHours = 48, secret = generateSecret() } = options;
-  if (!(overlapHours >= 0 && overlapHours <= 24 * 365)) {
-    throw new ConfigurationError({ option: 'overlapHours', problem: 'must be a number from 0 to 8760' });
-  }
+  checkNumber('overlapHours', overlapHours, 0, 24 * 365);
   parseSigningKey(secret);
+  checkText('endpoint', endpoint);
   const name = quoteSchema(context.schema);
   return context.database.transaction(async (tx) => {
     // The row is touched, not only locked: its version tells the workers that the keys have changed.

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../errors.js';
+import { checkMoment } from '../check-values.js';
 import { intOf, textOf } from '../database.js';
 import { quoteSchema } from '../schema-name.js';
 import { endpointList, isAmong, type OperationContext } from './context.js';
@@ -29,9 +29,7 @@ const statsCountLimit = 10_000;
 /** Reads the outbox's state from its indexes, without counting tables. */
 export async function stats(context: OperationContext, options: StatsOptions = {}): Promise<Stats> {
   const { endpoints, diedSince } = options;
-  if (diedSince !== undefined && Number.isNaN(diedSince.getTime())) {
-    throw new ConfigurationError({ option: 'diedSince', problem: 'is no moment' });
-  }
+  checkMoment('diedSince', diedSince);
   const name = quoteSchema(context.schema);
   const count = (from: string) => `(select count(*)::int4 from (select 1 from ${from} limit ${statsCountLimit}) c)`;
   const isOurs = isAmong('e.id', '$2');

@@ -1,5 +1,6 @@
 import { notifyMany, type NotifyContext } from '../../enqueue/notify.js';
 import { newNotificationId } from '@bestnotify/protocol';
+import { checkTexts } from '../check-values.js';
 import type { Database, Queryable } from '../database.js';
 import { UnknownEndpointError } from '../errors.js';
 import { audit, uuidOf, type Action, type OperationContext } from './context.js';
@@ -18,6 +19,7 @@ export async function testSend(
   endpoint: string,
   options: Action = {},
 ): Promise<string> {
+  checkTexts('endpoints', options.endpoints);
   if (options.endpoints?.includes(endpoint) === false) {
     throw new UnknownEndpointError({ endpoint, source: context.source });
   }
