@@ -19,6 +19,7 @@ import { namedSecret, namedSecrets, recheckSecrets, storeSecrets } from './endpo
 import { checkWire, storeWire, type WireSettings } from './endpoint-wire.js';
 import type { createFingerprinter } from './fingerprint.js';
 import type { Vault } from './vault.js';
+import { lockHealth } from './lock-health.js';
 import { quoteSchema } from './schema-name.js';
 
 /** Where one merchant receives. */
@@ -162,11 +163,14 @@ export async function listEndpoints(
  */
 export async function removeEndpoint(context: EndpointContext, id: string): Promise<boolean> {
   checkText('id', id);
-  const rows = await context.database.query(
-    `delete from ${quoteSchema(context.schema)}.endpoint where source = $1 and id = $2 returning 1 as one`,
-    [context.source, id],
-  );
-  return rows.length > 0;
+  return context.database.transaction(async (tx) => {
+    await lockHealth(tx, context, id);
+    const rows = await tx.query(
+      `delete from ${quoteSchema(context.schema)}.endpoint where source = $1 and id = $2 returning 1 as one`,
+      [context.source, id],
+    );
+    return rows.length > 0;
+  });
 }
 
 /**

@@ -2,6 +2,7 @@ import type { NotificationState } from '../states.js';
 import { checkFlag, checkOptionalText, checkText } from '../check-values.js';
 import { textOf } from '../database.js';
 import { heldMs } from '../held-time.js';
+import { lockHealth } from '../lock-health.js';
 import { quoteSchema } from '../schema-name.js';
 import { DuplicateEffectError, IllegalStateError, UnknownEndpointError, UnknownNotificationError } from '../errors.js';
 import { checkEndpointUrl } from '../../rules/urls.js';
@@ -157,6 +158,7 @@ async function changeEndpoint(
   checkOptionalText('note', change.note);
   const name = quoteSchema(context.schema);
   await context.database.transaction(async (tx) => {
+    await lockHealth(tx, context, endpoint);
     const [changed] = await tx.query(
       `update ${name}.endpoint set ${change.set} where source = $1 and id = $2 and ${isAmong('id', '$3')} returning key::text as key`,
       [context.source, endpoint, endpointList(change.endpoints), ...change.parameters],
