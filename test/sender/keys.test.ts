@@ -1,5 +1,5 @@
 import { generateKeyPair, parseVerifyingKey, verifyNotification } from '@bestnotify/protocol';
-import { generateSecret } from '@bestnotify/sender';
+import { generateSecret, SecretSealError, type EndpointInput } from '@bestnotify/sender';
 import { scriptedEndpoint } from '@bestnotify/sender/testing';
 import { describe, expect, test } from 'vitest';
 import { databases } from '../fixtures/databases.ts';
@@ -156,5 +156,55 @@ describe.each(databases)('keys on $name', ({ open }) => {
     });
     const [row] = await outbox.query<{ settings: string }>('select settings from endpoint_wire');
     expect(row!.settings).not.toContain('token-of-merchant');
+  });
+
+  test('headers, credentials and TLS settings are kept where a put leaves them out, replaced one by one, and taken away by null', async () => {
+    await using outbox = await freshOutbox(open, { endpointDefaults: { headers: { 'x-default': 'd' } } });
+    await using merchant = await scriptedEndpoint(200);
+    const headersAfter = async (change: Partial<EndpointInput>) => {
+      await outbox.putEndpoint({ id: 'm', url: merchant.url, ...change });
+      await outbox.sender.notify({ endpoint: 'm', ...paid, bizId: `PAY${merchant.requests.length}` });
+      await outbox.sender.runOnce();
+      const { headers } = merchant.requests.at(-1) ?? expect.fail();
+      return [headers['x-tenant'], headers['x-default'], headers.authorization];
+    };
+
+    expect(await headersAfter({})).toEqual([undefined, 'd', undefined]);
+    const own = { headers: { 'x-tenant': 't1' }, auth: { bearer: 'token' } };
+    expect(await headersAfter(own)).toEqual(['t1', undefined, 'Bearer token']);
+    expect(await headersAfter({ maxInFlight: 3 })).toEqual(['t1', undefined, 'Bearer token']);
+    expect(await headersAfter({ auth: { bearer: 'other' } })).toEqual(['t1', undefined, 'Bearer other']);
+    expect(await headersAfter({ headers: null })).toEqual([undefined, undefined, 'Bearer other']);
+    expect(await headersAfter({ maxInFlight: 4 })).toEqual([undefined, undefined, 'Bearer other']); // no default comes back
+    expect(await headersAfter({ auth: null })).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('what cannot be opened is not thrown away by a put that does not mention it', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'm', auth: { bearer: 'token-of-merchant' } });
+    const other = outbox.another({
+      secretStorage: { keys: [{ id: 'other', key: Buffer.alloc(32, 2).toString('base64') }] },
+    });
+    const put = (more: Partial<EndpointInput>) =>
+      other.endpoints.put({ id: 'm', secrets: [generateSecret()], ...more });
+
+    await expect(put({})).rejects.toBeInstanceOf(SecretSealError);
+    await put({ headers: null, auth: null, tls: null });
+
+    expect(await outbox.query('select 1 from endpoint_wire')).toEqual([]);
+  });
+
+  test('a secret that is given twice is stored once; two of one id are refused', async () => {
+    await using outbox = await freshOutbox(open);
+    const secret = generateSecret();
+    const put = (secrets: NonNullable<EndpointInput['secrets']>) => outbox.sender.endpoints.put({ id: 'm', secrets });
+
+    expect((await put([secret, secret])).secrets).toHaveLength(1);
+    await expect(
+      put([
+        { id: 'a', secret },
+        { id: 'a', secret: generateSecret() },
+      ]),
+    ).rejects.toMatchObject({ code: 'SENDER_CONFIGURATION', option: 'secrets' });
   });
 });

@@ -16,14 +16,14 @@ import { checkText, checkTexts } from './check-values.js';
 import { checkId, columnsOf, upsertEndpoint } from './endpoint-columns.js';
 import { SecretMismatchError, UnknownEndpointError } from './errors.js';
 import { namedSecret, namedSecrets, recheckSecrets, storeSecrets } from './endpoint-secrets.js';
-import { checkWire, storeWire, type WireSettings } from './endpoint-wire.js';
+import { checkWire, storeWire, type WireInput } from './endpoint-wire.js';
 import type { createFingerprinter } from './fingerprint.js';
 import type { Vault } from './vault.js';
 import { lockHealth } from './lock-health.js';
 import { quoteSchema } from './schema-name.js';
 
-/** Where one merchant receives. */
-export interface EndpointInput extends WireSettings {
+/** Where one merchant receives. What nobody can read back is kept where it is left out: secrets, headers, credentials, TLS settings. */
+export interface EndpointInput extends WireInput {
   /** The merchant's id: the signed audience `to` of every notification. 1 to 128 printable ASCII characters. */
   id: string;
   /** Where to POST. Leave out if every notification brings its own. https, unless `allowHttp`. */
@@ -97,7 +97,7 @@ export interface EndpointContext {
 }
 
 /**
- * Creates or replaces an endpoint.
+ * Creates or replaces an endpoint. What `get` shows and the input leaves out goes back to its default.
  *
  * @throws EndpointUrlError for a URL that cannot be called.
  * @throws {@link SecretInUseError} if a secret is live on an endpoint of another owner.
@@ -106,11 +106,11 @@ export async function putEndpoint(context: EndpointContext, given: EndpointInput
   const input = { ...context.defaults, ...given };
   checkId(input.id);
   const columns = columnsOf(context, input);
-  const wire = checkWire(input);
+  const wire = { given: checkWire(given), defaults: checkWire(context.defaults) };
   const secrets = input.secrets === undefined ? undefined : namedSecrets(input.secrets, input.profile);
   return context.database.transaction(async (tx) => {
     const key = await upsertEndpoint(tx, context, { id: input.id, columns });
-    await storeWire(tx, context, { key, endpoint: input.id, settings: wire });
+    await storeWire(tx, context, { key, endpoint: input.id, ...wire });
     const target = { key, endpoint: input.id, owner: input.owner ?? null };
     if (secrets === undefined) await recheckSecrets(tx, context, target);
     else await storeSecrets(tx, context, { ...target, secrets, isReplacing: true });
@@ -195,7 +195,7 @@ export async function ensureEndpoint(
       isNew: true,
     });
     if (key !== undefined) {
-      await storeWire(database, context, { key, endpoint: direct.to, settings: checkWire(input) });
+      await storeWire(database, context, { key, endpoint: direct.to, given: {}, defaults: checkWire(input) });
       await storeSecrets(database, context, {
         key,
         endpoint: direct.to,

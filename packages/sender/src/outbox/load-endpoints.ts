@@ -1,7 +1,7 @@
 import { arrayLiteral, booleanOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
 import type { EndpointAuth } from '../rules/endpoint-headers.js';
 import type { TlsSettings } from '../worker/tls-identity.js';
-import { wireKeyId, type WireSettings } from './endpoint-wire.js';
+import { openWire, type WireSettings } from './endpoint-wire.js';
 import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';
 
@@ -79,8 +79,7 @@ async function openSealed(
   const place = { source: textOf(row, 'source'), endpoint: textOf(row, 'id') };
   try {
     const wire = textOrNull(row, 'wire');
-    const settings =
-      wire === null ? {} : (JSON.parse(vault.open(wire, { ...place, keyId: wireKeyId })) as WireSettings);
+    const settings = wire === null ? {} : openWire(vault, wire, place);
     if (vault.isResolving) return { ...settings, secrets: await vault.resolve(place) };
     const stored = JSON.parse(textOf(row, 'secrets')) as EndpointSettings['secrets'];
     return {
