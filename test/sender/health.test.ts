@@ -191,6 +191,30 @@ describe.each(databases)('endpoint health on $name', ({ open }) => {
     expect(await outbox.sender.operations.show(id)).toMatchObject({ attempts: 1 });
   });
 
+  test('probes that go to another host do not hold up the one that finds out: each frees the next at once', async () => {
+    await using outbox = await freshOutbox(open, once);
+    await using merchant = await scriptedEndpoint(500);
+    await using elsewhere = await scriptedEndpoint(200);
+    await outbox.putEndpoint({ id: 'm', url: merchant.url });
+    await park(outbox, 'm');
+    await outbox.sender.notifyMany(
+      Array.from({ length: 3 }, (_, n) => ({ endpoint: 'm', ...paid, bizId: `OWN${n}`, url: elsewhere.url })),
+    );
+    await outbox.query("update outbox set due_at = now() + interval '1 day' where attempts > 0");
+    await endPark(outbox);
+    for (let probe = 1; probe <= 3; probe += 1) {
+      await outbox.sender.runOnce({ limit: 1 });
+      expect(elsewhere.requests).toHaveLength(probe);
+      expect((await outbox.sender.endpoints.get('m'))?.parkedForMs).toBe(0); // nothing was found out
+    }
+
+    merchant.script(200);
+    await enqueue(outbox, 'm', 1, 100);
+    await outbox.sender.runOnce({ limit: 1 });
+
+    expect((await outbox.sender.endpoints.get('m'))?.parkedForMs).toBeNull();
+  });
+
   test('with the breaker switched off nothing is parked', async () => {
     await using outbox = await freshOutbox(open, once);
     await using merchant = await scriptedEndpoint(500);

@@ -22,7 +22,7 @@ export class HealthReporter {
 
   /** @param isTroubled - what the claim knew of the endpoint. */
   add(fact: HealthFact, isTroubled: boolean): void {
-    const isBad = fact.kind === 'failure' || fact.isGone || fact.restMs > 0;
+    const isBad = fact.kind === 'failure' || fact.isGone || fact.restMs > 0 || fact.isStrayProbe;
     if (isBad) this.#troubled.add(fact.endpointKey);
     if (!isBad && !isTroubled && !this.#troubled.has(fact.endpointKey)) return;
     this.#facts.push(fact);

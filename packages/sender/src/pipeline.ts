@@ -230,7 +230,12 @@ function healthFactOf(
   const failure = hasBreaker ? 'failure' : 'none';
   const reply = outcome.kind === 'replied' ? 'good' : 'none';
   const kind = judgement.countsForBreaker && !(restMs > 0 && !hasBreaker) ? failure : reply;
-  return { endpointKey, number, isProbe, isGone, restMs, kind: isElsewhere(notification, endpoint) ? 'none' : kind };
+  const isStray = isElsewhere(notification, endpoint);
+  return {
+    ...{ endpointKey, number, isProbe, isGone, restMs },
+    kind: isStray ? 'none' : kind,
+    isStrayProbe: isStray && isProbe,
+  };
 }
 
 /** A notification's own URL on another host says nothing about the endpoint. */

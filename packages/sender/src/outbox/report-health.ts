@@ -36,9 +36,9 @@ function healthStatement(schema: string): string {
 with input as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) as i(
     "endpointKey" bigint, "hasGood" boolean, failures integer, "lastFailed" bigint, "hasStay" boolean, gone integer,
-    "hasFailedProbe" boolean, "restMs" float8)
+    "hasFailedProbe" boolean, "hasStrayProbe" boolean, "restMs" float8)
 ), locked as materialized (
-  select h.endpoint_key, h.parked_until, h.parks, i."hasGood" as is_back, i."hasFailedProbe" as probe_failed, i."lastFailed" as last_failed, i."restMs" as rest_ms,
+  select h.endpoint_key, h.parked_until, h.parks, i."hasGood" as is_back, i."hasFailedProbe" as probe_failed, i."hasStrayProbe" as probe_strayed, i."lastFailed" as last_failed, i."restMs" as rest_ms,
          case when i."hasGood" then 0 else h.failures end + i.failures as failures,
          case when i."hasStay" then 0 else h.gone end + i.gone as gone
     from ${name}.endpoint_health h join input i on i."endpointKey" = h.endpoint_key
@@ -60,7 +60,8 @@ with input as materialized (
          parks = case when d.parks_now then 1 when d.parks_on then d.parks + 1 when d.is_back then 0 else h.parks end,
          parked_until = case when d.parks_now or d.parks_on then now() + d.park_ms * interval '1 millisecond'
                              when d.is_back then null else h.parked_until end,
-         probe_until = case when d.parks_now or d.parks_on or d.is_back then null else h.probe_until end,
+         -- A probe that went to another host has found out nothing: the next one need not wait for its lease.
+         probe_until = case when d.parks_now or d.parks_on or d.is_back or d.probe_strayed then null else h.probe_until end,
          ramped_from = case when d.unparks then now() else h.ramped_from end
     from decided d
    where h.endpoint_key = d.endpoint_key

@@ -17,6 +17,8 @@ export interface HealthFact {
   isProbe: boolean;
   /** The endpoint asked for this rest, in ms; 0 if it did not. */
   restMs: number;
+  /** A probe that was sent to another host: the endpoint is still to be probed. */
+  isStrayProbe: boolean;
 }
 
 /** Several facts about one endpoint, in the order in which they happened. */
@@ -32,14 +34,15 @@ export interface HealthReport {
   /** Replies of 410 since the last other reply. */
   gone: number;
   hasFailedProbe: boolean;
+  hasStrayProbe: boolean;
   restMs: number;
 }
 
-/** Sums facts up, one report per endpoint. Facts that say nothing give no report. */
+/** Sums facts up, one report per endpoint. Facts that say nothing give no report, but for a probe that went astray. */
 export function sumUpHealth(facts: readonly HealthFact[]): HealthReport[] {
   const reports = new Map<string, HealthReport>();
   for (const fact of facts) {
-    if (fact.kind === 'none') continue;
+    if (fact.kind === 'none' && !fact.isStrayProbe) continue;
     const report = reports.get(fact.endpointKey) ?? emptyReport(fact.endpointKey);
     reports.set(fact.endpointKey, add(report, fact));
   }
@@ -47,6 +50,7 @@ export function sumUpHealth(facts: readonly HealthFact[]): HealthReport[] {
 }
 
 function add(report: HealthReport, fact: HealthFact): HealthReport {
+  if (fact.kind === 'none') return { ...report, hasStrayProbe: true };
   const isFailure = fact.kind === 'failure';
   return {
     ...report,
@@ -69,6 +73,7 @@ function emptyReport(endpointKey: string): HealthReport {
     hasStay: false,
     gone: 0,
     hasFailedProbe: false,
+    hasStrayProbe: false,
     restMs: 0,
   };
 }
