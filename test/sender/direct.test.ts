@@ -1,7 +1,19 @@
-import { ConfigurationError, generateSecret, SecretInUseError, SecretMismatchError } from '@bestnotify/sender';
+import {
+  ConfigurationError,
+  DatabaseTimeoutError,
+  generateSecret,
+  SecretInUseError,
+  SecretMismatchError,
+  type CallerTransaction,
+} from '@bestnotify/sender';
+import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { Pool } from 'pg';
+import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { callers } from './callers.ts';
 import { databases } from '../fixtures/databases.ts';
+import { requiredEnv } from '../fixtures/required-env.ts';
 import { freshOutbox, paid } from './fresh-outbox.ts';
 
 const url = 'https://merchant.example/notify/ORDER7';
@@ -98,3 +110,53 @@ describe.each(callers)("an endpoint named in a transaction of the caller's, thro
     expect(ids).toEqual(name.endsWith('PGlite') ? ['merchant-7'] : ['merchant-7', 'merchant-8']);
   });
 });
+
+/** The platform's own pool, which the sender uses too: it holds one connection, and the caller's transaction has it. */
+const pools = [
+  {
+    name: 'postgres.js',
+    open: () => {
+      const client = postgres(requiredEnv('DATABASE_URL'), { max: 1, onnotice: () => undefined });
+      return { db: drizzle(client), end: () => client.end() };
+    },
+  },
+  {
+    name: 'node-postgres',
+    open: () => {
+      const pool = new Pool({ connectionString: requiredEnv('DATABASE_URL'), max: 1 });
+      return { db: drizzleNodePostgres(pool), end: () => pool.end() };
+    },
+  },
+];
+
+describe.each(pools)(
+  'an endpoint named in a transaction that has the only connection, drizzle over $name',
+  ({ open }) => {
+    test('is found there when it exists; a missing one is refused in time, and the transaction goes on', async () => {
+      await using outbox = await freshOutbox(databases[0]?.open ?? expect.fail());
+      const { db, end } = open();
+      try {
+        const sender = outbox.another({ database: db, postgres: { queryTimeoutMs: 500 } });
+        const known = { to: 'merchant-7', url, secret: generateSecret(), ...paid };
+        await sender.notify(known); // on its own: nobody has the connection
+
+        const { id, missing, mismatch } = await db.transaction(async (tx: CallerTransaction) => ({
+          id: (await sender.notify({ ...known, bizId: 'PAY2' }, { tx })).id,
+          missing: await sender.notify({ ...known, to: 'merchant-8' }, { tx }).catch((error: unknown) => error),
+          mismatch: await sender
+            .notify({ ...known, secret: generateSecret() }, { tx })
+            .catch((error: unknown) => error),
+        }));
+
+        expect(missing).toBeInstanceOf(DatabaseTimeoutError);
+        expect(missing).toMatchObject({ isBegun: false, message: expect.stringContaining('nothing was written') });
+        expect(mismatch).toBeInstanceOf(SecretMismatchError);
+        expect(await sender.operations.show(id)).toMatchObject({ state: 'pending', bizId: 'PAY2' });
+        // What waited for the connection does not happen behind the back of a caller who was told that it has not.
+        expect((await sender.endpoints.list()).map((endpoint) => endpoint.id)).toEqual(['merchant-7']);
+      } finally {
+        await end();
+      }
+    });
+  },
+);

@@ -1,3 +1,4 @@
+import { generateSecret } from '@bestnotify/sender';
 import { readFile } from 'node:fs/promises';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
@@ -30,6 +31,13 @@ test('with the documented grants a business application may enqueue, and can rea
     expect(result).toMatchObject({ created: true });
     const [row] = await sql.unsafe(`select created from ${outbox.schema}.enqueue('acme-pay', 'm', 'a', 'PAY2', '1')`);
     expect(row).toMatchObject({ created: true });
+    // An endpoint named in the call is looked for on the sender's own connection: to try here would abort the transaction.
+    const direct = { to: 'named', url: 'https://shop.example/notify', secret: generateSecret(), ...paid };
+    const named = await sql.begin(async (tx) => [
+      await outbox.sender.notify(direct, { tx }),
+      await outbox.sender.notify({ ...direct, bizId: 'PAY2' }, { tx }),
+    ]);
+    expect(named.map(({ created }) => created)).toEqual([true, true]);
     for (const table of ['endpoint_secret', 'endpoint_wire', 'setting']) {
       await expect(sql.unsafe(`select * from ${outbox.schema}.${table}`)).rejects.toMatchObject({ code: '42501' });
     }

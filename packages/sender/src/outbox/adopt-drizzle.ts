@@ -44,7 +44,7 @@ export function adoptDrizzle(client: DrizzleLike, queryTimeoutMs: number): Datab
     transaction: (work) =>
       withinDeadlines(queryTimeoutMs, (deadline) =>
         client.transaction(async (tx: Pick<DrizzleLike, 'execute'>) => {
-          deadline.stop(); // it has begun
+          deadline.begun();
           const query: Queryable['query'] = (text, parameters) =>
             deadline.orFail(withDeadline(overDrizzle(tx).query(text, parameters), queryTimeoutMs));
           try {

@@ -215,6 +215,39 @@ export async function ensureEndpoint(
   if (rows.length === 0) throw new SecretMismatchError({ endpoint: direct.to });
 }
 
+/**
+ * Whether the endpoint of a direct exists with that very secret, as far as this transaction can see and may read.
+ *
+ * Asked first, in the caller's own transaction: its pool may be ours as well, and have no other connection to give.
+ *
+ * @throws {@link SecretMismatchError} if it exists with another secret.
+ */
+export async function isKnownDirect(
+  context: EndpointContext,
+  caller: Queryable,
+  direct: { to: string; secret: string },
+): Promise<boolean> {
+  const { secret } = namedSecret(direct.secret, context.defaults.profile);
+  // A role that may only enqueue: to try would abort its transaction.
+  const [may] = await caller.query(
+    `select 1 as one from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname in ('endpoint', 'endpoint_secret', 'setting') and c.relkind = 'r'
+        and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
+     having count(*) = 3`,
+    [context.schema],
+  );
+  if (may === undefined) return false;
+  const name = quoteSchema(context.schema);
+  const [row] = await caller.query(
+    `select exists (select 1 from ${name}.endpoint_secret s where s.endpoint_key = e.key and s.fingerprint = $3::bytea
+                       and (s.retires_at is null or s.retires_at > now())) as matches
+       from ${name}.endpoint e where e.source = $1 and e.id = $2`,
+    [context.source, direct.to, await context.fingerprint(caller, secret)],
+  );
+  if (row !== undefined && !booleanOf(row, 'matches')) throw new SecretMismatchError({ endpoint: direct.to });
+  return row !== undefined;
+}
+
 function selectEndpoints(schema: string, where: string): string {
   const name = quoteSchema(schema);
   return `

@@ -75,7 +75,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Databa
       guarded((used) =>
         withinDeadlines(queryTimeoutMs, (deadline) =>
           used.begin(async (sql) => {
-            deadline.stop(); // it has begun
+            deadline.begun();
             try {
               return await work({ query: (text, parameters) => deadline.orFail(query(sql)(text, parameters)) });
             } finally {

@@ -21,13 +21,14 @@ export async function withDeadline<T>(query: PromiseLike<T>, timeoutMs: number):
 export interface StepDeadline {
   /** The next step begins: it has the whole time. */
   start(): void;
-  stop(): void;
+  /** The transaction has begun. @throws {@link DatabaseTimeoutError} if that came too late: nobody waits for its work any more. */
+  begun(): void;
   /** Passes a step's own result on; if that step timed out, the whole work has. */
   orFail<T>(step: Promise<T>): Promise<T>;
 }
 
 /**
- * Waits for work of several steps, each with its deadline; the first begins at once. A step that hangs fails the whole,
+ * Waits for work of several steps, each with its deadline; the first, to begin a transaction, starts at once. A step that hangs fails the whole,
  * even if the work itself would go on waiting.
  *
  * @throws {@link DatabaseTimeoutError} after `timeoutMs` within one step.
@@ -37,21 +38,29 @@ export async function withinDeadlines<T>(
   work: (deadline: StepDeadline) => PromiseLike<T>,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
+  let late: DatabaseTimeoutError | undefined;
   let fail: (error: unknown) => void = () => undefined;
   const failed = new Promise<never>((_resolve, reject) => (fail = reject));
+  const start = (isBegun: boolean) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      late = new DatabaseTimeoutError({ timeoutMs, isBegun });
+      fail(late);
+    }, timeoutMs);
+  };
   const deadline: StepDeadline = {
-    start() {
+    start: () => start(true),
+    begun() {
       clearTimeout(timer);
-      timer = setTimeout(() => fail(new DatabaseTimeoutError({ timeoutMs })), timeoutMs);
+      if (late !== undefined) throw late;
     },
-    stop: () => clearTimeout(timer),
     orFail: (step) =>
       step.catch((error: unknown) => {
         if (error instanceof DatabaseTimeoutError) fail(error);
         throw error;
       }),
   };
-  deadline.start();
+  start(false);
   try {
     return await Promise.race([work(deadline), failed]);
   } finally {
