@@ -78,6 +78,14 @@ const calls: Readonly<Record<string, { members: Record<string, fc.Arbitrary<unkn
       return operations.resendMany(rest, given(options));
     },
   },
+  bulkRuns: {
+    members: { endpoints: list(sane.endpoint) },
+    call: ({ operations }, input) => operations.bulkRuns(input),
+  },
+  stopBulkRun: {
+    members: { run: fc.constantFrom('1', '7'), ...action },
+    call: ({ operations }, { run, ...options }) => operations.stopBulkRun(run as string, options),
+  },
   holdEndpoint: { members: { endpoint: sane.endpoint, ...action }, call: byEndpoint('holdEndpoint') },
   resumeEndpoint: { members: { endpoint: sane.endpoint, ...action }, call: byEndpoint('resumeEndpoint') },
   testSend: { members: { endpoint: sane.endpoint, ...action }, call: byEndpoint('testSend') },
@@ -138,7 +146,7 @@ const calls: Readonly<Record<string, { members: Record<string, fc.Arbitrary<unkn
 };
 
 /** What no call goes without. */
-const required = ['id', 'endpoint', 'type', 'bizId'];
+const required = ['id', 'endpoint', 'type', 'bizId', 'run'];
 
 function byId(name: 'show' | 'sendNow' | 'cancel' | 'close' | 'erase' | 'resend'): Call {
   return ({ operations }, { id, ...options }) => operations[name](id as string, options as never);

@@ -149,7 +149,8 @@ describe.each(pools)(
         }));
 
         expect(missing).toBeInstanceOf(DatabaseTimeoutError);
-        expect(missing).toMatchObject({ isBegun: false, message: expect.stringContaining('nothing was written') });
+        expect(missing).toMatchObject({ code: 'SENDER_DATABASE_TIMEOUT', isBegun: false });
+        expect(String(missing)).toContain('nothing was written');
         expect(mismatch).toBeInstanceOf(SecretMismatchError);
         expect(await sender.operations.show(id)).toMatchObject({ state: 'pending', bizId: 'PAY2' });
         // What waited for the connection does not happen behind the back of a caller who was told that it has not.

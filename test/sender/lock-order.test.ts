@@ -37,8 +37,12 @@ test.each(['resumed', 'held', 'removed'] as const)(
 
     const reporting = outbox.sender.runOnce();
     await awaitUntil('the report waits', async () => (await waiting(outbox)) === 1);
-    const changing = { resumed: operations.resumeEndpoint, held: operations.holdEndpoint, removed: endpoints.remove };
-    const changed = changing[what]('m');
+    const changes = {
+      resumed: () => operations.resumeEndpoint('m'),
+      held: () => operations.holdEndpoint('m'),
+      removed: () => endpoints.remove('m'),
+    };
+    const changed = changes[what]();
     await awaitUntil('the change waits too', async () => (await waiting(outbox)) === 2);
     await health.release();
     await Promise.all([reporting, changed]); // or one of them is chosen as the victim of a deadlock, after a second

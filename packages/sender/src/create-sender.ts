@@ -172,8 +172,9 @@ export function createSender(options: SenderOptions): Sender {
       get: (id) => getEndpoint(endpoints, id),
       list: (page) => listEndpoints(endpoints, page),
       remove: async (id) => {
+        const isRemoved = await removeEndpoint(endpoints, id);
         await alerts.removeContact(id);
-        return removeEndpoint(endpoints, id);
+        return isRemoved;
       },
     },
     notify: async (notification, notifyOptions) => {

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../errors.js';
+import { checkText } from '../check-values.js';
 import { intOf, textOf, type Row } from '../database.js';
 import { quoteSchema } from '../schema-name.js';
 import { audit, endpointList, type Action, type OperationContext } from './context.js';
@@ -95,11 +96,15 @@ export async function stopBulkRun(context: OperationContext, number: string, act
 const isTheirs = `settings::jsonb->>'source' = $1 and ($2::text is null or filter::jsonb->'endpoints' <@ $2::text::jsonb)`;
 
 function isRunNumber(number: string): boolean {
+  checkText('run', number);
   return /^\d{1,18}$/.test(number);
 }
 
 function noSuchRun(option: string, number: string): ConfigurationError {
-  return new ConfigurationError({ option, problem: `names no bulk resend that is unfinished: ${number.slice(0, 20)}` });
+  return new ConfigurationError({
+    option,
+    problem: `names no bulk resend that is unfinished: ${number.slice(0, 20)}`,
+  });
 }
 
 function runOf(row: Row): BulkRun {
