@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline';
 import { createSender } from '@bestnotify/sender';
 
-const { schema, database, start, postgres, ...options } = JSON.parse(process.argv[2]);
+const { schema, database, start, postgres, alerts, ...options } = JSON.parse(process.argv[2]);
 const sender = createSender({
   source: 'acme-pay',
   database: database ?? process.env.DATABASE_URL,
@@ -11,6 +11,7 @@ const sender = createSender({
   allowPrivateNetwork: ['127.0.0.0/8'],
   secretStorage: { keys: [{ id: 'test', key: Buffer.alloc(32, 1).toString('base64') }] },
   postgres: { maxConnections: 3, ...postgres },
+  alerts,
 });
 const say = (...words) => process.stdout.write(`${words.join(' ')}\n`);
 sender.on('attempt', ({ bizId, because }) => say('attempt', bizId, because));
