@@ -143,8 +143,8 @@ export class Pipeline {
     }
     try {
       // Sent elsewhere it finds out nothing about the endpoint, so it is no probe, and is charged like any other.
-      const isProbe = notification.isProbe && !isElsewhere(notification, endpoint);
-      const target = { notification: { ...notification, isProbe }, endpoint };
+      const isElsewhereProbe = notification.isProbe && isElsewhere(notification, endpoint);
+      const target = { notification: isElsewhereProbe ? { ...notification, isProbe: false } : notification, endpoint };
       const result = await attemptNotification(this.#parts, target, toDatabaseMs, this.#abort.signal);
       this.#conclude(held, endpoint, result);
     } catch (error) {
