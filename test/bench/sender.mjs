@@ -13,7 +13,7 @@ const databaseUrl = process.env['DATABASE_URL'];
 const concurrency = 64;
 const endpoints = 100;
 const { rounds, notifications, peers } = readArguments(
-  { rounds: 5, notifications: 10_000, peers: false },
+  { rounds: 5, notifications: 20_000, peers: false },
   { rounds: 2, notifications: 1_000 },
 );
 const peerNames = ['graphile-worker', 'pg-boss', 'bullmq'];
