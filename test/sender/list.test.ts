@@ -114,6 +114,22 @@ describe.each(databases)('lists on $name', ({ open }) => {
   });
 });
 
+test('of many that each of two filters names, those that both name are found, page by page', async () => {
+  await using outbox = await freshOutbox(postgres!.open);
+  await fill(outbox, 2_000); // every other one is of merchant-43: the odd ones
+  await outbox.query(
+    `update outbox o set state = 2, reason = 'gone' from notification n
+      where n.number = o.number and (n.endpoint = 'merchant-42' or substr(n.biz_id, 4)::int < 120)`,
+  );
+  const odd = Array.from({ length: 60 }, (_, index) => `PAY${119 - 2 * index}`);
+  expect(await everything(outbox, { state: 'dead', endpoint: 'merchant-43' }, 50)).toEqual({ ids: odd, pages: 2 });
+  expect((await everything(outbox, { state: 'dead', endpoints: ['merchant-43'] }, 50)).ids).toEqual(odd);
+  expect(
+    (await everything(outbox, { state: 'dead', endpoint: 'merchant-43', type: 'payment.success' }, 50)).ids,
+  ).toEqual(odd);
+  expect((await everything(outbox, { state: 'cancelled', endpoint: 'merchant-43' }, 50)).ids).toEqual([]);
+});
+
 test('one page looks at 5,000 rows at most: a rare one far back is found by going on from empty pages', async () => {
   await using outbox = await freshOutbox(postgres!.open);
   await fill(outbox, 12_000);

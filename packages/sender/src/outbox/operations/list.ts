@@ -73,23 +73,42 @@ function pageStatement(schema: string, page: { driver: Driver; conditions: strin
   })} where ${conditions.join(' and ')} order by ${driver.isDueOrder ? 's.due_us, s.number' : 's.number desc'} limit ${limit}`;
 }
 
-/** The one that can be read to its end within a page's share of rows, if there is one; else the likeliest to be dense. */
+/** So few rows are joined faster than they are narrowed down. */
+const fewRows = 200;
+
+/** Those that can be read to their end within a page's share of rows, together if there are two; else the likeliest to be dense. */
 async function chooseDriver(
   context: OperationContext,
   filter: NotificationFilter,
   place: { position: string[] | undefined; scan: number },
 ): Promise<{ driver: Driver; parameters: Parameter[] }> {
   const drivers = await driversOf(context, filter, place);
+  const whole: { driver: Driver; count: number }[] = [];
   for (const driver of drivers.length > 1 ? drivers : []) {
     const [row] = await context.database.query(
       `select count(*)::int4 as count from (${driver.sql}) s`,
       driver.parameters,
     );
-    if (row !== undefined && intOf(row, 'count') < driver.scan) return { driver, parameters: [...driver.parameters] };
+    const count = row === undefined ? driver.scan : intOf(row, 'count');
+    if (count < driver.scan) whole.push({ driver, count });
+    if (count <= fewRows) break;
   }
-  const [driver] = drivers;
+  const [first, second] = whole.toSorted((one, other) => one.count - other.count).map(({ driver }) => driver);
+  const isFew = whole.some(({ count }) => count <= fewRows);
+  const driver = first === undefined || second === undefined || isFew ? (first ?? drivers[0]) : both(first, second);
   if (driver === undefined) throw new Error('no driver for a list');
   return { driver, parameters: [...driver.parameters] };
+}
+
+/** What both lead to: of thousands that each of two filters names, often none is named by both. */
+function both(one: Driver, other: Driver): Driver {
+  const offset = one.parameters.length;
+  const sql = other.sql.replaceAll(/\$(\d+)/g, (_, number: string) => `$${offset + Number(number)}`);
+  return {
+    ...one,
+    sql: `select number from ((${one.sql}) intersect (${sql})) i order by number desc limit ${one.scan}`,
+    parameters: [...one.parameters, ...other.parameters],
+  };
 }
 
 /** Where a page that was not filled has stopped looking; undefined if it has seen everything. */
