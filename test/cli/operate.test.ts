@@ -30,7 +30,7 @@ test('an endpoint is made with a generated secret that is shown once and never a
 });
 
 test('changing one setting of an endpoint leaves the others, and its secret, as they were', async () => {
-  await cli.outbox.putEndpoint({ id: 'kept', maxAttempts: 3, owner: 'group-1' });
+  await cli.outbox.putEndpoint({ id: 'kept', maxAttempts: 3, owner: 'group-1', traceparent: true });
   const [before] = await cli.lines(['endpoints', 'show', 'kept']);
   const [after] = await cli.lines(['endpoints', 'put', 'kept', '--policy', 'wechat'], {
     env: { BESTNOTIFY_SECRET: 'not-even-a-secret' },

@@ -4,7 +4,9 @@ import { codeBlocks, documents } from './markdown.ts';
 
 // `ts` begins a program of its own; `ts continued` goes on with the one before it in the same document.
 const programs = documents
-  .filter(({ name }) => /^(packages\/[^/]+\/)?README[^/]*$/.test(name) || /^docs\/(guide|alerts)/.test(name))
+  .filter(
+    ({ name }) => /^(packages\/[^/]+\/)?README[^/]*$/.test(name) || /^docs\/(guide|alerts|observability)/.test(name),
+  )
   .flatMap((document) => {
     const texts: string[] = [];
     for (const { info, code } of codeBlocks(document)) {

@@ -20,6 +20,7 @@ interface Options extends ConnectionOptions {
   maxInFlight?: number;
   maxPerSecond?: number;
   allowHttp?: boolean;
+  traceparent?: boolean;
   privateNetwork?: string[];
   profile?: 'v1' | 'body-hmac';
   owner?: string;
@@ -79,6 +80,8 @@ function settingOptions(command: Command): void {
     .option('--max-per-second <count>', 'most requests begun per second', positiveNumber)
     .option('--allow-http', 'allow plain http')
     .option('--no-allow-http', 'require https')
+    .option('--traceparent', 'tell it where our trace goes on')
+    .option('--no-traceparent', 'do not')
     .option('--private-network <cidr>', 'a private network it may be in, repeatable', collect)
     .option('--profile <profile>', 'wire profile: v1, or body-hmac')
     .option('--owner <id>', 'endpoints of one owner may share a secret');
@@ -87,7 +90,7 @@ function settingOptions(command: Command): void {
 type Settings = Partial<Omit<EndpointInput, 'id'>>;
 
 function settingsOf(options: Options): Settings {
-  const { url, policy, maxAttempts, ack, maxInFlight, maxPerSecond, allowHttp, profile, owner } = options;
+  const { url, policy, maxAttempts, ack, maxInFlight, maxPerSecond, allowHttp, traceparent, profile, owner } = options;
   const allowPrivateNetwork = options.privateNetwork;
   const all = {
     url,
@@ -97,6 +100,7 @@ function settingsOf(options: Options): Settings {
     maxInFlight,
     maxPerSecond,
     allowHttp,
+    traceparent,
     profile,
     owner,
     allowPrivateNetwork,
@@ -107,11 +111,11 @@ function settingsOf(options: Options): Settings {
 /** What is stored, as it would be given. */
 function inputOf(endpoint: Endpoint): Settings {
   const { url, policy, maxAttempts, maxInFlight, maxInFlightEverywhere, maxPerSecond, owner, ...rest } = endpoint;
-  const { ack, profile, allowHttp, allowPrivateNetwork } = rest;
+  const { ack, profile, allowHttp, allowPrivateNetwork, traceparent } = rest;
   const nullable = { url, maxAttempts, maxInFlight, maxInFlightEverywhere, maxPerSecond, owner };
   const parsed = policy?.startsWith('{') === true ? (JSON.parse(policy) as EndpointInput['policy']) : policy;
   return {
-    ...{ ack, profile, allowHttp, allowPrivateNetwork },
+    ...{ ack, profile, allowHttp, allowPrivateNetwork, traceparent },
     ...Object.fromEntries(Object.entries({ ...nullable, policy: parsed }).filter(([, value]) => value !== null)),
   };
 }

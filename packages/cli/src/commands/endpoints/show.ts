@@ -47,6 +47,7 @@ export function renderEndpoint(terminal: Terminal, endpoint: Endpoint): string {
     ['per second at most', endpoint.maxPerSecond],
     ['plain http', endpoint.allowHttp],
     ['private networks', endpoint.allowPrivateNetwork.join(' ')],
+    ['traceparent', endpoint.traceparent],
     ['owner', endpoint.owner],
     ['failures in a row', endpoint.failures],
     ['secrets', endpoint.secrets.map(({ id, fingerprint }) => `${id} ${fingerprint}`).join(', ')],
