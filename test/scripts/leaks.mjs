@@ -44,6 +44,7 @@ await main(async () => {
     };
     await rows.close();
     commands.close();
+    if (suite.failure !== undefined) console.log(resultsOf(suite.text));
     console.log(`demo ${demo.failure ?? 'played'}; suite ${suite.failure ?? 'passed'}`);
     console.log(JSON.stringify({ ...searched, leaks: leaks.length }));
     process.exitCode = leaks.length === 0 && demo.failure === undefined ? 0 : 1;
@@ -51,6 +52,17 @@ await main(async () => {
     await services.stop();
   }
 });
+
+/** Which tests failed, and how many did not: a suite that fails half-way has shown less than it could. */
+function resultsOf(text) {
+  const plain = Buffer.from(text, 'latin1')
+    .toString()
+    .replaceAll(/\u001b\[[\d;]*m/g, '');
+  return plain
+    .split('\n')
+    .filter((line) => /^ *(FAIL|Test Files|Tests) /.test(line))
+    .join('\n');
+}
 
 async function captured(command, args, env) {
   const { child, ended } = startCommand(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env });
