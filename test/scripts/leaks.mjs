@@ -1,6 +1,7 @@
 // `npm run leaks`: plays the demo and the whole test suite with marked secrets on real services, then looks for them in all
 // that was printed, in every database row outside the secrets' own tables, and in every command that Redis was given.
 import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { bootstrap, root } from './bootstrap.mjs';
 import { main, startCommand } from './interrupt.mjs';
 import { startServices } from './services.mjs';
@@ -55,10 +56,7 @@ await main(async () => {
 
 /** Which tests failed, and how many did not: a suite that fails half-way has shown less than it could. */
 function resultsOf(text) {
-  const plain = Buffer.from(text, 'latin1')
-    .toString()
-    .replaceAll(/\u001b\[[\d;]*m/g, '');
-  return plain
+  return stripVTControlCharacters(Buffer.from(text, 'latin1').toString())
     .split('\n')
     .filter((line) => /^ *(FAIL|Test Files|Tests) /.test(line))
     .join('\n');
