@@ -1,7 +1,7 @@
 import type { AttemptSummary, Endpoint, NotificationDetails } from '@bestnotify/sender';
 
 /** Why a notification is where it is, for somebody who has never seen this; and the command that mends it. */
-export interface Explanation {
+interface Explanation {
   why: string;
   /** Null where nothing is left to do here. */
   next: string | null;
