@@ -6,6 +6,7 @@ import { databases } from '../fixtures/databases.ts';
 import { requiredEnv } from '../fixtures/required-env.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { freshOutbox, paid } from '../sender/fresh-outbox.ts';
+import { merchant } from './merchant.ts';
 
 const event = { endpoint: 'merchant-42', ...paid };
 const hour = 60 * 60 * 1000;
@@ -28,7 +29,7 @@ test.each([
 ])(
   'a worker whose clock is $what sends and waits as any other (R145, R151, R163)',
   async ({ shiftMs, zone, session }) => {
-    await using endpoint = await scriptedEndpoint(500, 200);
+    await using endpoint = await scriptedEndpoint(500);
     await using outbox = await freshOutbox(() => databases[0]?.open() ?? expect.fail());
     const secret = await outbox.putEndpoint({
       id: 'merchant-42',
@@ -62,8 +63,11 @@ test.each([
     expect(dueInMs('NOW')).toBeLessThan(33.5 * 60_000);
     expect(dueInMs('LATER')).toBeGreaterThan(29 * 60_000);
     expect(endpoint.requests).toHaveLength(1);
+    const { answer, effects } = merchant({ 'merchant-42': secret }); // the receiver itself, whose clock is right
+    endpoint.script(answer);
     await outbox.query(`update outbox set due_at = now() where ${numberOf('NOW')}`);
-    await child.line(/^delivered NOW/);
+    await child.line(/^delivered NOW handled/);
+    expect(effects.get('NOW')).toBe(1);
 
     const now = items.find((item) => item.bizId === 'NOW') ?? expect.fail();
     const { attemptLog, settledAt } = await outbox.sender.operations.show(now.id);
