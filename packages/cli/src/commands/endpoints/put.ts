@@ -31,8 +31,8 @@ export const putEndpoint = addCommand<Options>({
   name: 'put <id>',
   summary: 'Create an endpoint, or change some of its settings',
   details:
-    'What is not given stays as it is, but for headers, credentials and TLS settings: they cannot be read back, so give them ' +
-    'again with --file each time. The secret comes from BESTNOTIFY_SECRET or stdin, or is generated and shown once.',
+    'What is not given stays as it is. Headers, credentials and TLS settings come with --file, and null there takes one ' +
+    'away. The secret comes from BESTNOTIFY_SECRET or stdin, or is generated and shown once.',
   examples: [
     [
       'endpoints put merchant-42 --url https://shop.example/notify --generate-secret',
