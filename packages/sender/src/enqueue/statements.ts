@@ -39,18 +39,21 @@ export function enqueueQuery(schema: string, rows: readonly KeyedRow[]): [text: 
 }
 
 /**
- * All hashes, digests and bodies in one string of bytes, because drivers
- * disagree on arrays of bytea; then one array for each column.
+ * All hashes, digests and bodies in one string of bytes, because drivers disagree on arrays of bytea, and where each
+ * notification's begin in it; then one array for each column.
  */
 function enqueueParameters(rows: readonly KeyedRow[], used: readonly Column[]): Parameter[] {
   const bytes = Buffer.allocUnsafe(rows.reduce((sum, { notification }) => sum + 64 + notification.body.byteLength, 0));
+  const starts: number[] = [];
   let at = 0;
   for (const { hash, digest, notification } of rows) {
+    starts.push(at + 1); // substring() counts from one
     at += bytes.write(hash, at, 'latin1');
     at += bytes.write(digest, at, 'latin1');
     at += notification.body.copy(bytes, at);
   }
-  return [bytes, ...used.map(({ of }) => arrayLiteral(rows.map(({ notification }) => of(notification))))];
+  const arrays = used.map(({ of }) => arrayLiteral(rows.map(({ notification }) => of(notification))));
+  return [bytes, arrayLiteral(starts), ...arrays];
 }
 
 /**
@@ -64,16 +67,14 @@ function enqueueStatement(schema: string, used: readonly Column[]): string {
   const name = quoteSchema(schema);
   const [into, from] = used.includes(traceColumn) ? [', traceparent', ', i.traceparent'] : ['', ''];
   return `
-with input as materialized (
-  select substring($1::bytea from i.at for 32) as key_hash, substring($1::bytea from i.at + 32 for 32) as body_digest,
-         substring($1::bytea from i.at + 64 for i.size) as body, e.key as endpoint_key, ${heldMs} as held_ms, i.*
-    from (select u.*, (sum(u.size + 64) over (order by u.place))::int4 - u.size - 63 as at -- substring() counts from one
-            from unnest(${used.map(({ type }, index) => `$${index + 2}::text::${type}[]`).join(', ')})
-              with ordinality as u(${used.map((column) => column.name).join(', ')}, place)) i
+with input as materialized ( -- without the bodies, which would be copied each time it is read
+  select substring($1::bytea from i.at for 32) as key_hash, e.key as endpoint_key, ${heldMs} as held_ms, i.*
+    from unnest($2::text::int[], ${used.map(({ type }, index) => `$${index + 3}::text::${type}[]`).join(', ')})
+      with ordinality as i(at, ${used.map((column) => column.name).join(', ')}, place)
     left join ${name}.endpoint e on e.source = i.source and e.id = i.endpoint
 ), kept as (
   insert into ${name}.notification_key (hash, id, digest)
-  select i.key_hash, i.uuid, i.body_digest
+  select i.key_hash, i.uuid, substring($1::bytea from i.at + 32 for 32)
     from input i
    where not exists (select 1 from input m where m.endpoint_key is null)
    order by i.key_hash
@@ -81,7 +82,8 @@ with input as materialized (
   returning hash, number
 ), stored as (
   insert into ${name}.notification (number, id, source, endpoint, type, biz_id, subject, url, policy, max_attempts, content_type, body${into})
-  select k.number, i.uuid, i.source, i.endpoint, i.type, i.biz_id, i.subject, i.url, i.policy, i.max_attempts, i.content_type, i.body${from}
+  select k.number, i.uuid, i.source, i.endpoint, i.type, i.biz_id, i.subject, i.url, i.policy, i.max_attempts, i.content_type,
+         substring($1::bytea from i.at + 64 for i.size)${from}
     from kept k join input i on i.key_hash = k.hash
 ), queued as (
   insert into ${name}.outbox (number, endpoint_key, lane, held_ms_before)
