@@ -124,5 +124,5 @@ async function subject(name, { urls, bad, breaker = true }) {
 async function putDead(outbox, url) {
   await outbox.sender.endpoints.put(localEndpoint({ id: 'dead', url }));
   const first = 1_000_000_000; // far from the numbers of the others
-  await writeRows(outbox.sql, { from: first, count: due, endpoint: `'dead'` });
+  await writeRows(outbox.sql, { from: first, count: due, endpoint: `'dead'`, bodyBytes: 100 });
 }

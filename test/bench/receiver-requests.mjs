@@ -18,23 +18,46 @@ export function bodyParts(sizeBytes) {
   return { head, tail: `${open}${items}]}}` };
 }
 
-/** Writes `count` lines for receiver-wrk.lua and the tail of the body. */
+const headers = {
+  host: '127.0.0.1',
+  'content-type': 'application/json',
+  'x-event-type': 'payment.success',
+  'bestnotify-attempt': '1',
+};
+
+/**
+ * Writes requests for receiver-wrk.lua: what differs between them, which has one length, in one file; the end that all share in
+ * another. So the generator only reads and joins, and is quick.
+ *
+ * @returns the two files, the length, and `count`.
+ */
 export async function writeRequests({ folder, name, sizeBytes, count, secret }) {
   const { head, tail } = bodyParts(sizeBytes);
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const timestamp = Math.floor(Date.now() / 1000);
-  const linesFile = path.join(folder, `${name}.txt`);
+  const file = path.join(folder, `${name}-${sizeBytes}.heads`);
   const tailFile = path.join(folder, `${sizeBytes}.tail`);
   writeFileSync(tailFile, tail);
-  const out = createWriteStream(linesFile);
+  const out = createWriteStream(file, { highWaterMark: 1024 * 1024 });
   const run = randomUUID().slice(0, 8);
+  let lengthBytes = 0;
   for (let i = 0; i < count; i += 1) {
-    const id = `ntf_${run}-${i}`;
-    const bizId = `PAY${run}${i}`;
-    const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${head}${bizId}${tail}`).digest('base64');
-    if (!out.write(`${id} ${timestamp} v1,${signature} ${bizId}\n`)) await once(out, 'drain');
+    const number = String(i).padStart(8, '0');
+    const id = `ntf_${run}-${number}`;
+    const start = `${head}PAY${run}${number}`;
+    const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${start}`).update(tail).digest('base64');
+    const own = {
+      'content-length': start.length + tail.length,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature}`,
+    };
+    const lines = Object.entries({ ...headers, ...own }).map(([header, value]) => `${header}: ${value}\r\n`);
+    const request = `POST /notify HTTP/1.1\r\n${lines.join('')}\r\n${start}`;
+    lengthBytes = request.length;
+    if (!out.write(request)) await once(out, 'drain');
   }
   out.end();
   await once(out, 'finish');
-  return { linesFile, tailFile, head };
+  return { file, tailFile, lengthBytes, count, writtenAtMs: performance.now() };
 }

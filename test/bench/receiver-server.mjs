@@ -5,11 +5,11 @@ import { nodeHttpHandler } from '@bestnotify/receiver/node-http';
 import express from 'express';
 import { Redis } from 'ioredis';
 
-const [, , kind, source, to, secret, redisUrl] = process.argv;
+const [, , kind, source, to, secret, redisUrl, prefix] = process.argv;
 let handled = 0;
 
 function ourReceiver() {
-  const store = redisStore(new Redis(redisUrl), { prefix: `bench-${process.pid}` });
+  const store = redisStore(new Redis(redisUrl), { prefix });
   const receiver = createReceiver({ source, to, secrets: secret, store });
   return receiver.on('payment.success', () => void (handled += 1));
 }
@@ -32,7 +32,7 @@ async function peer() {
   const idempotency = new Idempotency(storage, {
     idempotencyKey: 'webhook-id',
     cacheTTLMS: week,
-    cacheKeyPrefix: `peer-${process.pid}`,
+    cacheKeyPrefix: prefix,
   });
   return onExpress(express.raw({ type: () => true, limit: '1mb' }), async (req, res) => {
     try {

@@ -1,25 +1,19 @@
--- Sends each signed notification of a file once. A line is: webhook-id timestamp signature bizId; the body is the same but for bizId.
-local lines, tail
-local sent = 0
+-- Sends each request of a file once. All are of one length, and their end is in a file of its own.
+local starts, size, tail
 
 function init(args)
-  lines = io.open(args[1], 'r')
-  tail = io.open(args[2], 'r'):read('*a')
-  head = args[3]
+  starts = io.open(args[1], 'rb')
+  size = tonumber(args[2])
+  tail = io.open(args[3], 'rb'):read('*a')
 end
 
 function request()
-  local line = lines:read('*l')
-  if not line then
-    sent = -1 -- used up: the run counts for nothing
-    wrk.thread:stop()
+  local start = starts:read(size)
+  if not start then
+    wrk.thread:stop() -- used up: the run counts for nothing, which its number of requests shows
     return wrk.format('GET', '/used-up')
   end
-  local id, timestamp, signature, bizId = line:match('^(%S+) (%S+) (%S+) (%S+)$')
-  local body = head .. bizId .. tail
-  return 'POST /notify HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ' .. #body
-    .. '\r\nwebhook-id: ' .. id .. '\r\nwebhook-timestamp: ' .. timestamp .. '\r\nwebhook-signature: ' .. signature
-    .. '\r\nx-event-type: payment.success\r\nbestnotify-attempt: 1\r\n\r\n' .. body
+  return start .. tail
 end
 
 function done(summary, latency)

@@ -15,13 +15,13 @@ const folder = fileURLToPath(new URL('../', import.meta.url));
  */
 export async function startChild(file, facts = {}, { node = process.execPath } = {}) {
   const child = fork(path.join(folder, file), [JSON.stringify(facts)], { execPath: node });
+  let settle = () => undefined;
+  child.on('message', (message) => settle(message));
+  child.once('exit', () => settle({ failed: `${file} ended` }));
   const answer = async () => {
-    const [message] = await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => [{ failed: `${file} ended` }]),
-    ]);
-    if (message.failed !== undefined) throw new Error(message.failed);
-    return message.done;
+    const { failed, done } = await new Promise((resolve) => (settle = resolve));
+    if (failed !== undefined) throw new Error(failed);
+    return done;
   };
   await answer();
   return {
