@@ -155,7 +155,7 @@ test(`data may nest ${maxDepth - 1} deep, in both directions, and no deeper`, ()
   expect(thrownBy(() => decodeEnvelope(bodyWith(nested(maxDepth))))).toMatchObject({ member: 'body' });
 });
 
-test.each([10_000, 31_000, 100_000])('JSON %s levels deep is refused without exhausting the stack', (depth) => {
+test.each([200, 10_000, 31_000, 100_000])('JSON %s levels deep is refused without exhausting the stack', (depth) => {
   for (const data of [nested(depth), '{"a":'.repeat(depth) + '1' + '}'.repeat(depth), '['.repeat(depth)]) {
     expect(thrownBy(() => decodeEnvelope(bodyWith(data)))).toMatchObject({
       member: 'body',
