@@ -213,6 +213,41 @@ describe.each(databases)('alerts on $name', ({ name, open }) => {
     ]);
   });
 
+  test('a notification that loses its claims again and again is told before it is given up', async () => {
+    await using it = await scene(open, { kinds: ['claims-lost'] });
+    await it.kill(1);
+    await it.outbox.query('update outbox set lost_claims = 19');
+    await it.outbox.sender.runOnce();
+    await it.outbox.sender.runOnce();
+    expect(it.ops.requests).toHaveLength(0);
+
+    await it.kill(1, { from: 1 });
+    await it.outbox.query('update outbox set lost_claims = 20 where state = 0');
+    await it.outbox.sender.runOnce();
+    await it.outbox.sender.runOnce();
+    expect(alertsAt(it.ops)).toMatchObject([
+      { kind: 'claims-lost', count: 1, entries: [{ endpoint: 'merchant-42', notification: { bizId: 'PAY1' } }] },
+    ]);
+  });
+
+  test('when hardly any endpoint can be reached one alert says that the fault is here', async () => {
+    await using it = await scene(open, { kinds: ['suspended', 'parked', 'dead'] });
+    await it.merchant.goDown();
+    for (let index = 0; index < 10; index += 1) {
+      await it.outbox.putEndpoint({ id: `m${index}`, url: it.merchant.url });
+      await it.kill(2, { endpoint: `m${index}` });
+    }
+    await it.outbox.sender.runOnce();
+    await it.outbox.sender.runOnce();
+    await awaitUntil('it is told', async () => {
+      await it.outbox.sender.runOnce();
+      return it.ops.requests.length > 0;
+    });
+    expect(alertsAt(it.ops)).toMatchObject([
+      { kind: 'suspended', entries: [{ endpoint: null, reason: 'unreachable' }] },
+    ]);
+  });
+
   test('what is overdue is told, unless its endpoint is held', async () => {
     await using it = await scene(open, { kinds: ['overdue'], overdueMs: 60_000 });
     await it.outbox.putEndpoint({ id: 'held', url: it.merchant.url });

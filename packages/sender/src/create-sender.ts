@@ -200,9 +200,10 @@ export function createSender(options: SenderOptions): Sender {
       meter();
       const parts = partsFor(workerOptions);
       try {
-        return await runOnce(parts, { ...(limit !== undefined && { limit }), ...(signal !== undefined && { signal }) });
-      } finally {
+        const summary = await runOnce(parts, { ...(limit !== undefined && { limit }), ...(signal && { signal }) });
         await alerts.watch?.lookOnce().catch((error: unknown) => hooks.emit('error', { during: 'alerts', error }));
+        return summary;
+      } finally {
         await parts.deliverer.close();
       }
     },

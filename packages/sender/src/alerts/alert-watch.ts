@@ -65,14 +65,23 @@ export function createAlertWatch(parts: WatchParts): AlertWatch {
   async function watch(signal: AbortSignal): Promise<void> {
     const pause = createPause(signal);
     wake = () => pause.endIn(gatherMs);
-    const lookSafely = () => lookOnce().catch((error: unknown) => hooks.emit('error', { during: 'alerts', error }));
+    const hasLooked = async (): Promise<boolean> => {
+      try {
+        await lookOnce();
+        return true;
+      } catch (error) {
+        hooks.emit('error', { during: 'alerts', error });
+        return false;
+      }
+    };
+    let isReadable = true;
     while (!signal.aborted) {
-      await lookSafely();
+      isReadable = await hasLooked();
       // What another process kept us from writing down is tried again soon; workers do not look in step.
       await pause.sleep(heard.isEmpty ? options.checkEveryMs * (0.9 + 0.2 * parts.random()) : gatherMs);
     }
     wake = undefined;
-    await lookSafely(); // what died while the worker stopped
+    if (isReadable) await hasLooked(); // what died while the worker stopped; not while the database is away
   }
 
   async function keepBeating(heartbeat: NonNullable<typeof options.heartbeat>, signal: AbortSignal): Promise<void> {

@@ -49,7 +49,8 @@ const en: Words = {
     return `${count}${because(entry)}${first ?? ''}, since ${moment(entry.since)}`;
   },
   others: (count) => `and ${plural(count, 'more endpoint')}`,
-  gathered: (ms) => `What follows is gathered for ${Math.round(ms / 60_000)} min.`,
+  gathered: (ms) =>
+    `What follows is gathered for ${ms < 60_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`}.`,
   test: 'This is a test. Nothing has happened.',
 };
 
@@ -80,7 +81,8 @@ const zhCn: Words = {
     return `${count}${because(entry)}${first ?? ''}，始于 ${moment(entry.since)}`;
   },
   others: (count) => `另有 ${count} 个端点`,
-  gathered: (ms) => `其后 ${Math.round(ms / 60_000)} 分钟内的同类告警将合并发送。`,
+  gathered: (ms) =>
+    `其后 ${ms < 60_000 ? `${Math.round(ms / 1000)} 秒` : `${Math.round(ms / 60_000)} 分钟`}内的同类告警将合并发送。`,
   test: '这是一条测试消息，没有发生任何事情。',
 };
 
