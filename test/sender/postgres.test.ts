@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { Pool } from 'pg';
 import { expect, test } from 'vitest';
+import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
 import { awaitUntil } from '../fixtures/await-until.ts';
 import { databases } from '../fixtures/databases.ts';
 import { requiredEnv } from '../fixtures/required-env.ts';
@@ -36,6 +37,30 @@ test('without prepared statements, as behind a pooler, everything works and no s
     `select 1 from pg_locks join pg_stat_activity using (pid) where application_name = '${name}' and locktype = 'advisory'`,
   );
   expect(locks).toEqual([]);
+});
+
+test.each([
+  {
+    prepare: undefined,
+    what: 'on a direct connection statements are prepared, without being asked for',
+    areThere: true,
+  },
+  { prepare: false, what: 'unless that is switched off', areThere: false },
+])('$what', async ({ prepare, areThere }) => {
+  const database = openDatabase(requiredEnv('DATABASE_URL'), {
+    maxConnections: 1,
+    ...(prepare !== undefined && { prepare }),
+  });
+  try {
+    await database.query('select $1::int4 + 4711 as sum', [1]);
+    const seen = await database.query(
+      `select 1 as one from pg_prepared_statements where statement like '%+ 4711%'`,
+      [],
+    );
+    expect(seen).toHaveLength(areThere ? 1 : 0);
+  } finally {
+    await database.close();
+  }
 });
 
 test('over a drizzle database that the platform opened with node-postgres everything works, and it stays open', async () => {

@@ -184,7 +184,10 @@ function checkLogger(logger: Logger | undefined): void {
   }
 }
 
-function checkPostgres({ maxConnections, queryTimeoutMs }: PostgresOptions): void {
+function checkPostgres({ maxConnections, queryTimeoutMs, prepare }: PostgresOptions): void {
+  if (prepare !== undefined && ![true, false, 'auto'].includes(prepare)) {
+    throw new ConfigurationError({ option: 'postgres.prepare', problem: "must be true, false or 'auto'" });
+  }
   if (maxConnections !== undefined) checkWhole('postgres.maxConnections', maxConnections, 1, 1_000);
   if (queryTimeoutMs !== undefined) checkWhole('postgres.queryTimeoutMs', queryTimeoutMs, 10, 3_600_000);
 }

@@ -9,14 +9,14 @@ export interface PostgresOptions {
   maxConnections?: number;
   /** How long one statement may take before it counts as unknown, in ms. @default 15_000 */
   queryTimeoutMs?: number;
-  /** Whether statements are prepared. Turn off behind PgBouncer in transaction mode. @default true */
-  prepare?: boolean;
+  /** Whether statements are prepared. `auto` asks once: on a direct connection yes, through a pooler no. @default 'auto' */
+  prepare?: boolean | 'auto';
 }
 
 export const postgresDefaults: Required<PostgresOptions> = {
   maxConnections: 10,
   queryTimeoutMs: 15_000,
-  prepare: true,
+  prepare: 'auto',
 };
 
 const drainSeconds = 5;
@@ -39,25 +39,31 @@ export function openListener(url: string): ReturnType<typeof postgres> {
 /** Opens a pool of our own on a PostgreSQL server; the driver is used directly because drizzle over it never prepares. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Database {
   const { maxConnections, queryTimeoutMs, prepare } = { ...postgresDefaults, ...options };
-  const connect = () =>
+  const connect = (prepares: boolean) =>
     postgres(url, {
       max: maxConnections,
-      prepare,
+      prepare: prepares, // also for what the driver begins and commits with
       onnotice: () => undefined, // "schema exists already" is not news
       connection: { application_name: 'bestnotify' },
     });
-  let client = connect();
+  let prepares = prepare === 'auto' ? undefined : prepare;
+  let asking: Promise<boolean> | undefined;
+  let client: postgres.Sql | undefined;
+  const opened = async () => {
+    prepares ??= await (asking ??= isDirect(url, queryTimeoutMs).finally(() => (asking = undefined)));
+    return (client ??= connect(prepares));
+  };
   /**
    * A connection that fell silent is never given up by the driver, and every later query may be queued behind it. What
    * else is under way on the old pool has {@link drainSeconds} to finish.
    */
-  const replaceIfSilent = (used: typeof client, error: unknown) => {
+  const replaceIfSilent = (used: postgres.Sql, error: unknown) => {
     if (!(error instanceof DatabaseTimeoutError) || client !== used) return;
-    client = connect();
+    client = undefined;
     used.end({ timeout: drainSeconds }).catch(() => undefined);
   };
-  const guarded = async <T>(work: (used: typeof client) => Promise<T>): Promise<T> => {
-    const used = client;
+  const guarded = async <T>(work: (used: postgres.Sql) => Promise<T>): Promise<T> => {
+    const used = await opened();
     try {
       return await work(used);
     } catch (error) {
@@ -66,7 +72,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Databa
     }
   };
   const query = (on: PostgresJsClient): Queryable['query'] => {
-    return (text, parameters) => withDeadline(run(on, { text, parameters, prepare }), queryTimeoutMs);
+    return (text, parameters) =>
+      withDeadline(run(on, { text, parameters, prepare: prepares === true }), queryTimeoutMs);
   };
   return {
     isSingleSession: false,
@@ -88,8 +95,24 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Databa
       guarded(async (used) => {
         await used.unsafe(text).simple();
       }),
-    close: () => client.end({ timeout: drainSeconds }),
+    close: async () => {
+      await client?.end({ timeout: drainSeconds });
+    },
   };
+}
+
+/**
+ * Whether nothing stands between us and the server. A pooler gives out session numbers of its own, and each transaction may be
+ * in another session, where nothing of ours is prepared, not even the driver's `commit`: verdicts were lost that way.
+ */
+async function isDirect(url: string, timeoutMs: number): Promise<boolean> {
+  const client = postgres(url, { max: 1, prepare: false, fetch_types: false, onnotice: () => undefined });
+  try {
+    const rows = await withDeadline(client.unsafe<{ pid: number }[]>('select pg_backend_pid() as pid'), timeoutMs);
+    return rows.state.pid === rows[0]?.pid;
+  } finally {
+    client.end({ timeout: 1 }).catch(() => undefined);
+  }
 }
 
 /** Any postgres.js client or transaction; only `unsafe` is used. */
