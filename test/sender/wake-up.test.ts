@@ -35,6 +35,22 @@ test('sender.transaction wakes the workers after the commit, and not for a rollb
   await sql.end();
 });
 
+test('requests that finish one after the other do not make a worker look less often for new notifications', async () => {
+  await using outbox = await freshOutbox(open);
+  const replies = Array.from({ length: 10 }, (_, index) => ({ delayMs: 100 + 30 * index }));
+  await using merchant = await scriptedEndpoint({ delayMs: 0 }, ...replies, 200);
+  await outbox.putEndpoint({ id: 'm', url: merchant.url });
+  await outbox.sender.notifyMany(replies.map((_, index) => ({ endpoint: 'm', ...paid, bizId: `PAY${index}` })));
+  const elsewhere = outbox.another(); // its worker hears of nothing that is written here
+  const worker = elsewhere.startWorker({ minPollMs: 50, maxPollMs: 60_000, maxInFlightPerEndpoint: 20 });
+  await merchant.received(10);
+  await expect.poll(() => worker.inFlight, { interval: 5 }).toBe(0);
+
+  await outbox.sender.notify({ endpoint: 'm', ...paid, bizId: 'LATER' });
+
+  await merchant.received(11, 5_000);
+});
+
 test('with NOTIFY a worker of another process hears of it, also after its listening connection was cut', async () => {
   await using outbox = await freshOutbox(open, { wakeUp: 'notify' });
   await using merchant = await scriptedEndpoint(200);

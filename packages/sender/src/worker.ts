@@ -118,6 +118,7 @@ interface Loop {
 async function loop({ parts, pipeline, sleeper, isStopping }: Loop): Promise<void> {
   const { options, hooks, now, random } = parts;
   let pollMs: number = options.minPollMs;
+  let hasWaited = false;
   let schemaCheckedAtMs = -Infinity;
   while (!isStopping()) {
     try {
@@ -126,18 +127,24 @@ async function loop({ parts, pipeline, sleeper, isStopping }: Loop): Promise<voi
         schemaCheckedAtMs = now();
       }
       const claimed = pipeline.slots.isHungry ? await pipeline.claim(pipeline.slots.free) : 0;
-      pollMs = claimed > 0 ? options.minPollMs : Math.min(pollMs * 2, options.maxPollMs);
-      if (claimed > 0 && pipeline.slots.isHungry && !isStopping()) continue;
+      if (claimed > 0) pollMs = options.minPollMs;
+      // A look because something finished says nothing about how often something comes.
+      else if (hasWaited) pollMs = Math.min(pollMs * 2, options.maxPollMs);
+      if (claimed > 0 && pipeline.slots.isHungry && !isStopping()) {
+        hasWaited = false;
+        continue;
+      }
     } catch (error) {
       hooks.emit('error', { during: 'claim', error });
       pollMs = Math.min(Math.max(pollMs, options.minPollMs) * 2, options.maxPollMs);
     }
-    if (!isStopping()) await sleeper.sleep(pollMs * (0.9 + 0.2 * random())); // workers do not poll in step
+    if (!isStopping()) hasWaited = await sleeper.sleep(pollMs * (0.9 + 0.2 * random())); // workers do not poll in step
   }
 }
 
 interface Sleeper {
-  sleep(ms: number): Promise<void>;
+  /** @returns whether it lasted so long, and was not ended. */
+  sleep(ms: number): Promise<boolean>;
   /** Ends the sleep under way, or the next one, after `ms`. */
   wakeAfter(ms: number): void;
 }
@@ -151,15 +158,16 @@ function createSleeper(): Sleeper {
       new Promise((resolve) => {
         if (isWoken) {
           isWoken = false;
-          resolve();
+          resolve(false);
           return;
         }
-        const timer = setTimeout(() => wake?.(), ms);
-        wake = () => {
+        const end = (hasLasted: boolean) => {
           clearTimeout(timer);
           wake = undefined;
-          resolve();
+          resolve(hasLasted);
         };
+        const timer = setTimeout(() => end(true), ms);
+        wake = () => end(false);
       }),
     wakeAfter: (ms) => {
       waker ??= setTimeout(() => {
