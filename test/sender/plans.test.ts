@@ -85,13 +85,17 @@ async function analyze({ query }: Outbox): Promise<void> {
   for (const table of ['outbox', 'notification', 'endpoint', 'endpoint_health']) await query(`analyze ${table}`);
 }
 
-/** Plans a statement as a worker's prepared one, runs it, and takes its effect back. */
-async function planOf(statement: string, values: readonly unknown[]): Promise<Node> {
+/** Plans a statement as a worker's prepared one, in general or for these values, runs it, and takes its effect back. */
+async function planOf(
+  statement: string,
+  values: readonly unknown[],
+  mode: 'force_generic_plan' | 'force_custom_plan' = 'force_generic_plan',
+): Promise<Node> {
   const client = new Client({ connectionString: requiredEnv('DATABASE_URL') });
   await client.connect();
   try {
     await client.query('begin');
-    await client.query('set local plan_cache_mode = force_generic_plan');
+    await client.query(`set local plan_cache_mode = ${mode}`);
     await client.query(`prepare planned as ${statement}`);
     const literals = values.map((value) => client.escapeLiteral(String(value))).join(', ');
     const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(
@@ -150,7 +154,12 @@ describe.each(statistics)('plans with statistics %s', (_name, prepare) => {
         ...{ because: 'handled', hint: null, error: null, snippetHex: null, url: '' },
       },
     }));
-    const plan = await planOf(settleStatement(outbox.schema), settleParameters(settlements));
-    expectSmall(plan, 4 * limit);
+    for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
+      const plan = await planOf(settleStatement(outbox.schema), settleParameters(settlements), mode);
+      expectSmall(plan, 4 * limit);
+      // For each row anew it would sort the numbers of the whole batch anew.
+      const onOutbox = nodesOf(plan).filter((node) => node['Relation Name'] === 'outbox');
+      expect(new Set(onOutbox.map((node) => node['Actual Loops']))).toEqual(new Set([1]));
+    }
   });
 });

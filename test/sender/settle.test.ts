@@ -45,6 +45,34 @@ describe.each(databases)('a settle on $name', ({ open }) => {
     expect(row?.attemptLog[0]?.startedAt).toEqual(new Date(1_800_000_000_000));
   });
 
+  test('keeps apart what rows of one batch do not have in common', async () => {
+    await using outbox = await claimingOutbox(open);
+    await outbox.seed({ a: 5 });
+    const claimed = await outbox.claim();
+    const attempt = settlementFor(claimed[0] ?? expect.fail()).attempt ?? expect.fail();
+    const differing = [
+      { ...attempt, hint: 'null', error: null },
+      { ...attempt, hint: null, error: 'null' },
+      { ...attempt, hint: 'one\ntwo', error: '{"a","b"}' },
+      { ...attempt, durationMs: 77, startedAtMs: attempt.startedAtMs + 1 },
+      null,
+    ];
+
+    await outbox.settle(...claimed.map((each, index) => settlementFor(each, { attempt: differing[index] ?? null })));
+
+    const logs = new Map((await seen(outbox)).map((row) => [row.id, row.attemptLog]));
+    const written = claimed.map(({ id }) =>
+      logs.get(id)?.map(({ hint, error, durationMs }) => [hint, error, durationMs]),
+    );
+    expect(written).toEqual([
+      [['null', null, 12]],
+      [[null, 'null', 12]],
+      [['one\ntwo', '{"a","b"}', 12]],
+      [[null, null, 77]],
+      [],
+    ]);
+  });
+
   test('keeps the reason of what it ends', async () => {
     await using outbox = await claimingOutbox(open);
     await outbox.seed({ a: 2 });
