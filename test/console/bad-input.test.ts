@@ -13,7 +13,7 @@ test('input that cannot be used is answered with a sentence, and changes nothing
     [`api/notifications/${unknownId}`, 404],
     ['api/notifications/7', 404],
     ['api/notifications/%E0%A4%A', 404],
-    ['api/notifications/ntf_%00', 404],
+    ['api/notifications/ntf_%00', 400],
     [`api/notifications/${encodeURIComponent("ntf_' or 1=1 --")}`, 404],
     ['api/endpoints/nobody', 404],
     ['api/nothing', 404],
