@@ -50,7 +50,7 @@ async function readPage(
   question: { filter: NotificationFilter; limit: number; place: { position: string[] | undefined; scan: number } },
 ): Promise<{ rows: Row[]; last: Row | undefined; isWhole: boolean }> {
   const { filter, limit, place } = question;
-  const { driver, parameters } = await chooseDriver(context, filter, place);
+  const { driver, parameters, isWhole } = await chooseDriver(context, filter, place);
   const conditions = ['n.source = $1', ...conditionsOf(filter, parameters)];
   const found = await context.database.query(
     pageStatement(context.schema, { driver, conditions, limit: limit + 1 }),
@@ -58,7 +58,7 @@ async function readPage(
   );
   const rows = found.slice(0, limit);
   if (found.length > limit) return { rows, last: rows.at(-1), isWhole: true };
-  const last = await lastScanned(context, driver);
+  const last = isWhole ? undefined : await lastScanned(context, driver);
   return { rows, last, isWhole: last === undefined };
 }
 
@@ -81,7 +81,7 @@ async function chooseDriver(
   context: OperationContext,
   filter: NotificationFilter,
   place: { position: string[] | undefined; scan: number },
-): Promise<{ driver: Driver; parameters: Parameter[] }> {
+): Promise<{ driver: Driver; parameters: Parameter[]; isWhole: boolean }> {
   const drivers = await driversOf(context, filter, place);
   const whole: { driver: Driver; count: number }[] = [];
   for (const driver of drivers.length > 1 ? drivers : []) {
@@ -97,7 +97,7 @@ async function chooseDriver(
   const isFew = whole.some(({ count }) => count <= fewRows);
   const driver = first === undefined || second === undefined || isFew ? (first ?? drivers[0]) : both(first, second);
   if (driver === undefined) throw new Error('no driver for a list');
-  return { driver, parameters: [...driver.parameters] };
+  return { driver, parameters: [...driver.parameters], isWhole: first !== undefined };
 }
 
 /** What both lead to: of thousands that each of two filters names, often none is named by both. */
