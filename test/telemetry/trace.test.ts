@@ -263,6 +263,7 @@ test.each([
   await outbox.query(enqueue, [given]);
   await outbox.sender.runOnce();
   expect(merchant.requests[0]?.headers['traceparent']).toBe(expected);
+  expect(await outbox.query('select traceparent from notification')).toEqual([{ traceparent: expected ?? null }]);
 });
 
 test('an endpoint that has not asked gets no traceparent, whatever is stored', async () => {
