@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ClaimRounds } from '../../packages/sender/src/claim-rounds.ts';
+import { ClaimRounds } from '../../packages/sender/src/pipeline/claim-rounds.ts';
 import { resolveWorkerOptions } from '../../packages/sender/src/options.ts';
 import type { Database } from '../../packages/sender/src/outbox/database.ts';
 import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';

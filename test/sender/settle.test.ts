@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
-import { createSettleBuffer, type PendingSettlement } from '../../packages/sender/src/settle-buffer.ts';
+import { createSettleBuffer, type PendingSettlement } from '../../packages/sender/src/pipeline/settle-buffer.ts';
 import type { Settlement } from '../../packages/sender/src/worker/settle.ts';
 import { databases } from '../fixtures/databases.ts';
 import { claimingOutbox, settlementFor, type ClaimingOutbox } from './claims.ts';

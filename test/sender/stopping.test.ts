@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createHooks } from '../../packages/sender/src/hooks.ts';
-import { startMaintenance } from '../../packages/sender/src/maintenance.ts';
+import { startMaintenance } from '../../packages/sender/src/pipeline/maintenance.ts';
 import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
 import { awaitUntil } from '../fixtures/await-until.ts';
 import { databases } from '../fixtures/databases.ts';

@@ -29,13 +29,13 @@ import { parseAllowedNetworks, parseNetworks } from './rules/addresses.js';
 import type { UrlRules } from './rules/urls.js';
 import { resolvePolicy } from './rules/policies.js';
 import { abandonedTypes, checkSenderOptions, type SenderOptions } from './sender-options.js';
-import { ResidentWorkers } from './resident-workers.js';
+import { ResidentWorkers } from './pipeline/resident-workers.js';
 import { logEvents } from './telemetry/log-events.js';
 import { meterSender } from './telemetry/open-telemetry.js';
-import { createWakeUp, type WakeUp } from './wake-up.js';
+import { createWakeUp, type WakeUp } from './pipeline/wake-up.js';
 import { runOnce, type Worker } from './worker.js';
 import { createDeliverer, delivererDefaults } from './worker/deliver.js';
-import type { PassSummary, WorkerParts } from './pipeline.js';
+import type { PassSummary, WorkerParts } from './pipeline/pipeline.js';
 
 /** A drizzle database, a PGlite, or a postgres.js client. */
 export type TransactionalClient<Tx> =

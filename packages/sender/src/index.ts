@@ -65,6 +65,6 @@ export {
   type PresetName,
 } from './rules/policies.js';
 export { senderDefaults, type SenderOptions, type TypeRules } from './sender-options.js';
-export type { PassSummary } from './pipeline.js';
+export type { PassSummary } from './pipeline/pipeline.js';
 export type { Worker } from './worker.js';
 export type { AckFunction } from './worker/judge-response.js';

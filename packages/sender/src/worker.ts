@@ -1,7 +1,7 @@
 import { checkWhole } from './options.js';
 import { checkSchemaVersion } from './outbox/migrate.js';
 import { sweepOverAge } from './outbox/sweep.js';
-import { Pipeline, type PassSummary, type WorkerParts } from './pipeline.js';
+import { Pipeline, type PassSummary, type WorkerParts } from './pipeline/pipeline.js';
 
 /** A resident worker. */
 export interface Worker {

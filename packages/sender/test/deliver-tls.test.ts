@@ -1,7 +1,7 @@
 import { TLSSocket } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { createDeliverer, type Deliverer } from '../src/worker/deliver.js';
-import { checkTlsSettings, type TlsSettings } from '../src/worker/tls-identity.js';
+import { checkTlsSettings, type TlsSettings } from '../src/wire/tls-identity.js';
 import { httpsServer, pem, requestTo, tcpServer, type LocalServer } from './fixtures/local-server.js';
 
 const ca = pem('authority');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dnsLookUp } from '../src/worker/look-up-name.js';
-import { createResolver } from '../src/worker/resolve-address.js';
+import { dnsLookUp } from '../src/wire/look-up-name.js';
+import { createResolver } from '../src/wire/resolve-address.js';
 
 const rules = { senderAllows: [], endpointAllows: [], denies: [] };
 

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { isSenderError } from '../src/errors.js';
 import { parseAllowedNetworks, parseNetworks } from '../src/rules/addresses.js';
 import { checkEndpointUrl } from '../src/rules/urls.js';
-import { NotSentError } from '../src/worker/not-sent-error.js';
-import { createResolver } from '../src/worker/resolve-address.js';
+import { NotSentError } from '../src/wire/not-sent-error.js';
+import { createResolver } from '../src/wire/resolve-address.js';
 import { ssrfTable, type SsrfRow } from './ssrf-table.js';
 
 /** The way of every request: the text is checked, the name resolved, the answers checked. */

@@ -1,5 +1,5 @@
 import { checkEndpointAuth, checkEndpointHeaders, type EndpointAuth } from '../rules/endpoint-headers.js';
-import { checkTlsSettings, type TlsSettings } from '../worker/tls-identity.js';
+import { checkTlsSettings, type TlsSettings } from '../wire/tls-identity.js';
 import { textOf, type Queryable } from './database.js';
 import { quoteSchema } from './schema-name.js';
 import type { Vault } from './vault.js';

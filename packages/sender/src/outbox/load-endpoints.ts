@@ -1,6 +1,6 @@
 import { arrayLiteral, booleanOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
 import type { EndpointAuth } from '../rules/endpoint-headers.js';
-import type { TlsSettings } from '../worker/tls-identity.js';
+import type { TlsSettings } from '../wire/tls-identity.js';
 import { openWire, type WireSettings } from './endpoint-wire.js';
 import type { Vault } from './vault.js';
 import { quoteSchema } from './schema-name.js';

@@ -1,4 +1,4 @@
-import { waitsForMs } from '../settlements.js';
+import { waitsForMs } from '../pipeline/settlements.js';
 import { decodePolicy, giveUpAgeMs } from '../rules/policies.js';
 import { intOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
 import { quoteSchema } from './schema-name.js';

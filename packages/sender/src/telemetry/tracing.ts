@@ -11,7 +11,7 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api';
-import type { AttemptResult } from '../attempt-notification.js';
+import type { AttemptResult } from '../pipeline/attempt-notification.js';
 import type { EncodedNotification } from '../enqueue/enqueue.js';
 import { version } from '../version.js';
 import type { ClaimedNotification } from '../worker/claim-batch.js';

@@ -9,7 +9,7 @@ import {
 } from '@bestnotify/protocol';
 import { authorizationOf, type EndpointAuth } from '../rules/endpoint-headers.js';
 import { version } from '../version.js';
-import type { TlsSettings } from './tls-identity.js';
+import type { TlsSettings } from '../wire/tls-identity.js';
 
 /** The parts of a claimed notification that make its request. */
 export interface NotificationParts {

@@ -2,13 +2,13 @@ import { ConfigurationError, EndpointUrlError } from '../errors.js';
 import { parseAllowedNetworks, parseNetworks, type AddressRules, type Network } from '../rules/addresses.js';
 import { checkEndpointUrl, type UrlRules } from '../rules/urls.js';
 import type { ComposedRequest } from './compose-request.js';
-import { createConnections } from './connections.js';
-import { Exchange } from './exchange.js';
-import { dnsLookUp, type LookUpName } from './look-up-name.js';
-import { describeError, NotSentError } from './not-sent-error.js';
+import { createConnections } from '../wire/connections.js';
+import { Exchange } from '../wire/exchange.js';
+import { dnsLookUp, type LookUpName } from '../wire/look-up-name.js';
+import { describeError, NotSentError } from '../wire/not-sent-error.js';
 import type { Outcome } from './outcome.js';
-import { createResolver } from './resolve-address.js';
-import { RunningExchanges } from './running-exchanges.js';
+import { createResolver } from '../wire/resolve-address.js';
+import { RunningExchanges } from '../wire/running-exchanges.js';
 
 /** How requests are made. Every field is optional; see {@link delivererDefaults}. */
 export interface DelivererOptions {

@@ -1,14 +1,14 @@
-import type { ResolvedWorkerOptions } from './options.js';
-import type { EndpointSettings } from './outbox/load-endpoints.js';
+import type { ResolvedWorkerOptions } from '../options.js';
+import type { EndpointSettings } from '../outbox/load-endpoints.js';
 import { settlementOf } from './settlements.js';
-import { activeTracer, traceAttempt } from './telemetry/tracing.js';
-import type { ClaimedNotification } from './worker/claim-batch.js';
-import { composeRequest } from './worker/compose-request.js';
-import type { Deliverer } from './worker/deliver.js';
-import { describeAttempt } from './worker/describe-attempt.js';
-import { judgeResponse, type AckFunction } from './worker/judge-response.js';
-import type { Judgement, Outcome } from './worker/outcome.js';
-import type { Settlement } from './worker/settle.js';
+import { activeTracer, traceAttempt } from '../telemetry/tracing.js';
+import type { ClaimedNotification } from '../worker/claim-batch.js';
+import { composeRequest } from '../worker/compose-request.js';
+import type { Deliverer } from '../worker/deliver.js';
+import { describeAttempt } from '../worker/describe-attempt.js';
+import { judgeResponse, type AckFunction } from '../worker/judge-response.js';
+import type { Judgement, Outcome } from '../worker/outcome.js';
+import type { Settlement } from '../worker/settle.js';
 
 /** What sending needs from the worker. */
 export interface AttemptParts {

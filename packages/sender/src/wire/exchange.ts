@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { headerNames } from '@bestnotify/protocol';
 import { describeUrl } from '../rules/urls.js';
 import { describeError, isOurFault, NotSentError } from './not-sent-error.js';
-import type { Outcome } from './outcome.js';
+import type { Outcome } from '../worker/outcome.js';
 
 /** Longest reply that is read; the rest of a longer one is not waited for. */
 const maxReplyBytes = 64 * 1024;

@@ -1,7 +1,7 @@
-import type { Hooks } from './hooks.js';
-import type { Queryable } from './outbox/database.js';
-import { reportHealth, type HealthChange } from './outbox/report-health.js';
-import { sumUpHealth, type HealthFact } from './rules/breaker.js';
+import type { Hooks } from '../hooks.js';
+import type { Queryable } from '../outbox/database.js';
+import { reportHealth, type HealthChange } from '../outbox/report-health.js';
+import { sumUpHealth, type HealthFact } from '../rules/breaker.js';
 
 const flushAfterMs = 20;
 

@@ -2,19 +2,19 @@ import { setMaxListeners } from 'node:events';
 import { attemptNotification, type AttemptParts, type AttemptResult } from './attempt-notification.js';
 import { ClaimRounds, type ClaimParts, type TimedBatch } from './claim-rounds.js';
 import { HealthReporter } from './health-reporter.js';
-import type { Hooks } from './hooks.js';
-import { marginOf } from './options.js';
-import { EndpointCache, type EndpointSettings } from './outbox/load-endpoints.js';
-import type { Vault } from './outbox/vault.js';
+import type { Hooks } from '../hooks.js';
+import { marginOf } from '../options.js';
+import { EndpointCache, type EndpointSettings } from '../outbox/load-endpoints.js';
+import type { Vault } from '../outbox/vault.js';
 import { factsOf, isAlert, report } from './report.js';
-import type { HealthFact } from './rules/breaker.js';
+import type { HealthFact } from '../rules/breaker.js';
 import { createSettleBuffer, type SettleBuffer } from './settle-buffer.js';
 import { endOf, endWithoutRequest, lostClaimsAlert, returnOf, waitOf } from './settlements.js';
 import { Suspension } from './suspension.js';
 import { WorkerSlots, type Held } from './worker-slots.js';
-import type { ClaimedNotification } from './worker/claim-batch.js';
-import type { Outcome } from './worker/outcome.js';
-import type { Settlement } from './worker/settle.js';
+import type { ClaimedNotification } from '../worker/claim-batch.js';
+import type { Outcome } from '../worker/outcome.js';
+import type { Settlement } from '../worker/settle.js';
 
 /** What a worker borrows from its sender. */
 export interface WorkerParts extends ClaimParts, Omit<AttemptParts, 'onError'> {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { ResolvedWorkerOptions } from './options.js';
-import { textOf, type Database } from './outbox/database.js';
-import { quoteSchema } from './outbox/schema-name.js';
-import { claimBatch, type ClaimedBatch } from './worker/claim-batch.js';
-import { claimLimited, hasLimitedEndpoints } from './worker/claim-limited.js';
+import type { ResolvedWorkerOptions } from '../options.js';
+import { textOf, type Database } from '../outbox/database.js';
+import { quoteSchema } from '../outbox/schema-name.js';
+import { claimBatch, type ClaimedBatch } from '../worker/claim-batch.js';
+import { claimLimited, hasLimitedEndpoints } from '../worker/claim-limited.js';
 
 /** What claiming needs from the worker. */
 export interface ClaimParts {

@@ -1,10 +1,10 @@
-import type { EndpointSettings } from './outbox/load-endpoints.js';
-import { scheduleNext, unchargedDelayMs } from './rules/backoff.js';
-import { decodePolicy } from './rules/policies.js';
-import type { ClaimedNotification } from './worker/claim-batch.js';
-import type { AttemptFacts } from './worker/describe-attempt.js';
-import type { Judgement, Outcome } from './worker/outcome.js';
-import type { Settlement } from './worker/settle.js';
+import type { EndpointSettings } from '../outbox/load-endpoints.js';
+import { scheduleNext, unchargedDelayMs } from '../rules/backoff.js';
+import { decodePolicy } from '../rules/policies.js';
+import type { ClaimedNotification } from '../worker/claim-batch.js';
+import type { AttemptFacts } from '../worker/describe-attempt.js';
+import type { Judgement, Outcome } from '../worker/outcome.js';
+import type { Settlement } from '../worker/settle.js';
 
 const day = 24 * 60 * 60 * 1000;
 /** The receiver forgets after 7 days: what may have arrived is not repeated after 6 without somebody's word. */

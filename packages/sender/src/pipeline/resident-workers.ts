@@ -1,9 +1,9 @@
-import type { AlertWatch } from './alerts/alert-watch.js';
-import type { WorkerOptions } from './options.js';
+import type { AlertWatch } from '../alerts/alert-watch.js';
+import type { WorkerOptions } from '../options.js';
 import { startMaintenance, type MaintenanceParts } from './maintenance.js';
 import type { WorkerParts } from './pipeline.js';
 import type { WakeUp } from './wake-up.js';
-import { startWorker, type Worker } from './worker.js';
+import { startWorker, type Worker } from '../worker.js';
 
 /** The resident workers of one sender, and what runs beside them. */
 export class ResidentWorkers {

@@ -1,8 +1,8 @@
 import { notificationTimeMs } from '@bestnotify/protocol';
-import type { Hooks, NotificationFacts } from './hooks.js';
-import type { ClaimedNotification } from './worker/claim-batch.js';
-import type { Judgement } from './worker/outcome.js';
-import type { Settlement } from './worker/settle.js';
+import type { Hooks, NotificationFacts } from '../hooks.js';
+import type { ClaimedNotification } from '../worker/claim-batch.js';
+import type { Judgement } from '../worker/outcome.js';
+import type { Settlement } from '../worker/settle.js';
 
 /** What is told of a notification in events. */
 export function factsOf(notification: ClaimedNotification): NotificationFacts {

@@ -1,5 +1,5 @@
-import type { EndpointSettings } from './outbox/load-endpoints.js';
-import type { ClaimedNotification } from './worker/claim-batch.js';
+import type { EndpointSettings } from '../outbox/load-endpoints.js';
+import type { ClaimedNotification } from '../worker/claim-batch.js';
 
 /** A claimed notification that waits for a slot or has one. */
 export interface Held {

@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import type { Database } from './outbox/database.js';
+import type { Database } from '../outbox/database.js';
 
 /** Tells workers in other processes that something is due, and hears of it. Polling stays the truth. */
 export interface WakeUp {

@@ -1,5 +1,5 @@
-import type { Database } from './outbox/database.js';
-import { settle, type Settlement } from './worker/settle.js';
+import type { Database } from '../outbox/database.js';
+import { settle, type Settlement } from '../worker/settle.js';
 
 /** A settlement on its way to the database. */
 export interface PendingSettlement {

@@ -1,11 +1,11 @@
-import type { Hooks } from './hooks.js';
+import type { Hooks } from '../hooks.js';
 import {
   firstSuspensionMs,
   longestSuspensionMs,
   outageDecisionMs,
   outageMinEndpoints,
   OutageWatch,
-} from './rules/outage.js';
+} from '../rules/outage.js';
 
 /**
  * Rests a worker while nothing can be reached at all, which is our own outage and not the merchants'.

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import type { NotSentBecause } from './outcome.js';
+import type { NotSentBecause } from '../worker/outcome.js';
 
 /** Why a connection could not be made. Stays inside the worker: `deliver` turns it into an outcome. */
 export class NotSentError extends Error {

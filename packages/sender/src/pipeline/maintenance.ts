@@ -1,8 +1,8 @@
-import type { Hooks } from './hooks.js';
-import type { Database } from './outbox/database.js';
-import type { OperationContext } from './outbox/operations/context.js';
-import { prune, type Retention } from './outbox/operations/retention.js';
-import { sweepOverAge } from './outbox/sweep.js';
+import type { Hooks } from '../hooks.js';
+import type { Database } from '../outbox/database.js';
+import type { OperationContext } from '../outbox/operations/context.js';
+import { prune, type Retention } from '../outbox/operations/retention.js';
+import { sweepOverAge } from '../outbox/sweep.js';
 
 /** What the upkeep beside a worker needs. */
 export interface MaintenanceParts {
