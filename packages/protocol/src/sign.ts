@@ -3,6 +3,7 @@ import { checkBodySecret } from './body-secret.js';
 import { checkBytes } from './bytes.js';
 import { SecretError, SignatureError } from './errors.js';
 import { headerNames } from './headers.js';
+import { hmac } from './hmac.js';
 import { notificationIdPattern } from './notification-id.js';
 import type { SigningKey } from './secret.js';
 
@@ -42,7 +43,7 @@ export function signNotification(input: {
     if (header !== '') header += ' ';
     header +=
       key.algorithm === 'hmac'
-        ? `v1,${hmacSignature(key, prefix, body)}`
+        ? `v1,${hmac(key.key, prefix, body, 'base64')}`
         : `v1a,${ed25519Signature(key, prefix, body)}`;
   }
   return header;
@@ -53,10 +54,6 @@ export function signBody(body: Uint8Array, secret: string): string {
   checkBytes(body);
   checkBodySecret(secret);
   return createHmac('sha256', secret).update(body).digest('hex');
-}
-
-function hmacSignature({ key }: SigningKey, prefix: string, body: Uint8Array): string {
-  return createHmac('sha256', key).update(prefix).update(body).digest('base64');
 }
 
 function ed25519Signature({ key }: SigningKey, prefix: string, body: Uint8Array): string {

@@ -3,6 +3,7 @@ import { checkBodySecret } from './body-secret.js';
 import { checkBytes } from './bytes.js';
 import { SecretError, SignatureError } from './errors.js';
 import { headerNames, readHeader, type HeaderBag } from './headers.js';
+import { hmac } from './hmac.js';
 import { notificationIdPattern } from './notification-id.js';
 import type { VerifyingKey } from './secret.js';
 import { maxSignatures, signedPrefix } from './sign.js';
@@ -114,7 +115,7 @@ function findMatch(
 }
 
 function hmacMatches(given: readonly string[], { key }: VerifyingKey, prefix: string, body: Uint8Array): boolean {
-  const expected = createHmac('sha256', key).update(prefix).update(body).digest();
+  const expected = Buffer.from(hmac(key, prefix, body, 'binary'), 'latin1');
   return given.some((signature) => timingSafeEqual(expected, Buffer.from(signature, 'base64')));
 }
 
