@@ -22,7 +22,7 @@ export async function openBusyDay(
   const [postgresql] = databases;
   if (postgresql === undefined) throw new Error('There is no PostgreSQL.');
   const outbox = await freshOutbox(postgresql.open, given.sender);
-  const dead = await scriptedEndpoint({ status: 503, body: 'card 4111' });
+  const dead = await scriptedEndpoint({ status: 503, body: 'card VISA-4111' });
   const secret = await outbox.putEndpoint({ id: 'merchant-42' });
   const receiver = createReceiver({
     ...{ source, to: 'merchant-42', secrets: secret, store: memoryStore(), onWarning: () => undefined },
@@ -34,7 +34,7 @@ export async function openBusyDay(
   const server = createServer(nodeHttpHandler(receiver)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify?token=of-the-merchant`;
-  const event = { endpoint: 'merchant-42', ...paid, data: { card: '4111' } };
+  const event = { endpoint: 'merchant-42', ...paid, data: { card: 'VISA-4111' } };
   return {
     outbox,
     receiver,

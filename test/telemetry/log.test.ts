@@ -18,14 +18,18 @@ test('a sender logs what somebody must see at warn and above, and the rest at de
   await using day = await openBusyDay({ sender: { logger: log.logger } });
   await day.work();
 
-  const count = (event: string, level: keyof typeof numbers) =>
-    log.lines().filter((line) => line['event'] === event && line['level'] === numbers[level]).length;
-  expect(count('attempt', 'debug')).toBe(13);
-  expect(count('delivered', 'debug')).toBe(1);
-  expect(count('dead', 'error')).toBe(1);
-  expect(count('refused', 'warn')).toBe(1);
-  expect(count('endpointParked', 'warn')).toBe(1);
-  expect(log.lines()).toHaveLength(17);
+  const told = new Map<string, number>();
+  for (const { event, level } of log.lines()) {
+    const kind = `${String(event)} ${String(level)}`;
+    told.set(kind, (told.get(kind) ?? 0) + 1);
+  }
+  expect(Object.fromEntries(told)).toEqual({
+    [`attempt ${numbers.debug}`]: 13,
+    [`delivered ${numbers.debug}`]: 1,
+    [`dead ${numbers.error}`]: 1,
+    [`refused ${numbers.warn}`]: 1,
+    [`endpointParked ${numbers.warn}`]: 1,
+  });
   expect(log.lines().find(({ event }) => event === 'dead')).toEqual({
     level: 50,
     component: '@bestnotify/sender',
@@ -43,7 +47,7 @@ test('a sender logs what somebody must see at warn and above, and the rest at de
       /^DEAD payment\.success PAY2 to merchant-42 \(ntf_\S+\): attempts-used-up after 1 attempts$/,
     ) as string,
   });
-  expect(log.texts.join('')).not.toMatch(/4111|whsec_|token=|out of stock/);
+  expect(log.texts.join('')).not.toMatch(/VISA-4111|whsec_|token=|out of stock/);
 });
 
 test('what a level leaves out is not even worded', async () => {
@@ -74,8 +78,8 @@ test('a fault that comes again and again is logged once in a while, without the 
   let calls = 0;
   day.outbox.sender.on('attempt', () => {
     calls += 1;
-    throw Object.assign(new Error('Failed query: insert …\nparams: card 4111'), {
-      params: ['card 4111'],
+    throw Object.assign(new Error('Failed query: insert …\nparams: card VISA-4111'), {
+      params: ['card VISA-4111'],
       code: 'XX000',
     });
   });
@@ -129,7 +133,7 @@ test('a receiver logs each request that it answered, and never the body', async 
     ]) as unknown,
   );
   expect(log.lines().every(({ component }) => component === '@bestnotify/receiver')).toBe(true);
-  expect(log.texts.join('')).not.toMatch(/4111|whsec_|token=|v1,/);
+  expect(log.texts.join('')).not.toMatch(/VISA-4111|whsec_|token=|v1,/);
 });
 
 test('the warnings of a receiver go to its logger, unless somebody else takes them', () => {
