@@ -1,5 +1,3 @@
-import { EventEmitter } from 'node:events';
-
 /** Which notification an event is about. Never its body, its URL's query or a secret. */
 export interface NotificationFacts {
   id: string;
@@ -68,14 +66,16 @@ export interface Hooks {
   hears(name: EventName): boolean;
 }
 
+type AnyListener = (event: unknown) => unknown;
+
 export function createHooks(): Hooks {
-  const emitter = new EventEmitter();
-  emitter.setMaxListeners(0);
+  // Not an EventEmitter: that throws for an `error` nobody listens to, and stops at the first listener that throws.
+  // The lists are replaced, never changed: one that is being called stays as it is.
+  const listeners = new Map<EventName, readonly AnyListener[]>();
   const emit = <Name extends EventName>(name: Name, event: SenderEvents[Name]) => {
-    // Not emitter.emit(): it throws for an `error` nobody listens to, and stops at the first listener that throws.
-    for (const listener of emitter.listeners(name)) {
+    for (const listener of listeners.get(name) ?? []) {
       try {
-        const result = (listener as (event: SenderEvents[Name]) => unknown)(event);
+        const result = listener(event);
         // Nobody waits for an async listener, so nobody else would catch what it throws: that ends the process.
         if (result instanceof Promise) {
           result.catch((error: unknown) => {
@@ -92,9 +92,13 @@ export function createHooks(): Hooks {
     else emit('error', { during: `listener of ${name}`, error });
   };
   return {
-    on: (name, listener) => void emitter.on(name, listener),
-    off: (name, listener) => void emitter.off(name, listener),
+    on: (name, listener) => void listeners.set(name, [...(listeners.get(name) ?? []), listener as AnyListener]),
+    off: (name, listener) => {
+      const known = listeners.get(name) ?? [];
+      const last = known.lastIndexOf(listener as AnyListener); // one call takes away what one call added
+      if (last >= 0) listeners.set(name, known.toSpliced(last, 1));
+    },
     emit,
-    hears: (name) => emitter.listenerCount(name) > 0,
+    hears: (name) => (listeners.get(name)?.length ?? 0) > 0,
   };
 }

@@ -66,12 +66,7 @@ export function bytesOf(row: Row, column: string): Buffer {
 
 /** An array parameter as PostgreSQL's own literal, for a `$n::text::text[]` or `$n::text::bigint[]`: the same on every driver. */
 export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {
-  let literal = '{';
-  for (const value of values) {
-    if (literal.length > 1) literal += ',';
-    literal += typeof value === 'string' ? quoted(value) : value === null ? 'NULL' : String(value);
-  }
-  return `${literal}}`;
+  return `{${values.map((value) => (typeof value === 'string' ? quoted(value) : (value ?? 'NULL'))).join(',')}}`;
 }
 
 function quoted(text: string): string {

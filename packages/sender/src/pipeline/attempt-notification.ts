@@ -91,8 +91,6 @@ function judge(
   return { outcome, judgement, settlement };
 }
 
-const noBody = Buffer.alloc(0);
-
 function send(
   parts: AttemptParts,
   { notification, endpoint }: Target,
@@ -100,12 +98,12 @@ function send(
   signal: AbortSignal,
 ): Promise<Outcome> {
   try {
-    const { id, source, to, type, bizId, url, contentType, body, traceparent, attempts } = notification;
+    if (!hasBody(notification)) throw new TypeError('the body has been erased');
     const request = composeRequest({
-      notification: { id, source, to, type, bizId, url, contentType, body: body ?? noBody, traceparent },
+      notification,
       endpoint,
       timestampSeconds,
-      attemptNumber: attempts + 1,
+      attemptNumber: notification.attempts + 1,
     });
     return parts.deliverer.deliver(request, { signal });
   } catch (error) {
@@ -114,4 +112,9 @@ function send(
     const text = error instanceof Error ? error.message : String(error);
     return Promise.resolve({ kind: 'internal', error: text, durationMs: 0 });
   }
+}
+
+/** What has none never gets here: it ends without a request. */
+function hasBody(notification: ClaimedNotification): notification is ClaimedNotification & { body: Buffer } {
+  return notification.body !== null;
 }

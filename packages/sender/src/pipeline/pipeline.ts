@@ -125,13 +125,14 @@ export class Pipeline {
     this.slots.add(hold(endpoints));
   }
 
-  async #carryOut(held: Held): Promise<void> {
+  /** Its steps are chained by hand: an async function costs a worker more than judging does. */
+  #carryOut(held: Held): Promise<void> {
     const { notification, endpoint, toDatabaseMs } = held;
     const { options, hooks, now } = this.#parts;
     // One that waited too long could outlive its claim if it were started now.
     if (now() + options.requestTimeoutMs + marginOf(options) / 2 > held.claimEndsAtMs) {
       this.#settle(held, returnOf(notification));
-      return;
+      return carriedOut;
     }
     if (notification.lostClaims >= lostClaimsAlert) {
       hooks.emit('claimsLost', { ...factsOf(notification), lostClaims: notification.lostClaims });
@@ -139,16 +140,18 @@ export class Pipeline {
     const ending = endWithoutRequest(notification, endpoint);
     if (ending !== undefined || endpoint === undefined) {
       this.#settle(held, endOf(notification, ending ?? 'endpoint-removed'));
-      return;
+      return carriedOut;
     }
+    // Sent elsewhere it finds out nothing about the endpoint, so it is no probe, and is charged like any other.
+    const isElsewhereProbe = notification.isProbe && isElsewhere(notification, endpoint);
+    const target = { notification: isElsewhereProbe ? { ...notification, isProbe: false } : notification, endpoint };
     try {
-      // Sent elsewhere it finds out nothing about the endpoint, so it is no probe, and is charged like any other.
-      const isElsewhereProbe = notification.isProbe && isElsewhere(notification, endpoint);
-      const target = { notification: isElsewhereProbe ? { ...notification, isProbe: false } : notification, endpoint };
-      const result = await attemptNotification(this.#parts, target, toDatabaseMs, this.#abort.signal);
-      this.#conclude(held, endpoint, result);
+      return attemptNotification(this.#parts, target, toDatabaseMs, this.#abort.signal)
+        .then((result) => this.#conclude(held, endpoint, result))
+        .catch((error: unknown) => this.#recover(held, error));
     } catch (error) {
       this.#recover(held, error);
+      return carriedOut;
     }
   }
 
@@ -186,7 +189,7 @@ export class Pipeline {
   #finish(held: Held, endpoint: EndpointSettings, result: AttemptResult): void {
     this.#settle(held, result.settlement, isAlert(result.judgement, held.notification));
     this.#health.add(
-      healthFactOf(held.notification, endpoint, { ...result, hasBreaker: this.#parts.options.breaker }),
+      healthFactOf(held.notification, endpoint, result, this.#parts.options.breaker),
       held.notification.isTroubled,
     );
   }
@@ -214,6 +217,8 @@ export class Pipeline {
   }
 }
 
+const carriedOut = Promise.resolve();
+
 /** No connection came about: a dead endpoint looks like that, and so does a host without a network. */
 function isUnreachable(outcome: Outcome): boolean {
   return outcome.kind === 'not-sent' && (outcome.because === 'dns' || outcome.because === 'connect');
@@ -222,18 +227,22 @@ function isUnreachable(outcome: Outcome): boolean {
 function healthFactOf(
   notification: ClaimedNotification,
   endpoint: EndpointSettings,
-  { outcome, judgement, hasBreaker }: AttemptResult & { hasBreaker: boolean },
+  { outcome, judgement }: AttemptResult,
+  hasBreaker: boolean,
 ): HealthFact {
   const { endpointKey, number, isProbe } = notification;
-  const isGone = judgement.kind === 'retry' && judgement.gone === true;
   const restMs = judgement.endpointNotBeforeMs ?? 0;
   const failure = hasBreaker ? 'failure' : 'none';
   const reply = outcome.kind === 'replied' ? 'good' : 'none';
   const kind = judgement.countsForBreaker && !(restMs > 0 && !hasBreaker) ? failure : reply;
   const isStray = isElsewhere(notification, endpoint);
   return {
-    ...{ endpointKey, number, isProbe, isGone, restMs },
+    endpointKey,
+    number,
     kind: isStray ? 'none' : kind,
+    isGone: judgement.kind === 'retry' && judgement.gone === true,
+    isProbe,
+    restMs,
     isStrayProbe: isStray && isProbe,
   };
 }

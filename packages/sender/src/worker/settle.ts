@@ -98,17 +98,8 @@ const sharedColumns: readonly Column<Settlement>[] = [
  * PostgreSQL reads arrays several times faster than JSON, and what is said once need not be read for each row.
  */
 export function settleParameters(settlements: readonly Settlement[]): Parameter[] {
-  const places = new Map<string, number>();
   const verdicts: Settlement[] = [];
-  const rows = settlements.map((settlement) => {
-    const key = sharedKey(settlement);
-    let verdict = places.get(key);
-    if (verdict === undefined) {
-      verdict = verdicts.push(settlement);
-      places.set(key, verdict);
-    }
-    return { settlement, verdict };
-  });
+  const rows = settlements.map((settlement) => ({ settlement, verdict: placeOf(settlement, verdicts) }));
   return [
     rows.length,
     ...ownColumns.map(({ of }) => arrayLiteral(rows.map(of))),
@@ -117,14 +108,17 @@ export function settleParameters(settlements: readonly Settlement[]): Parameter[
   ];
 }
 
-/** Equal only for settlements that agree in every shared column: none of the joined texts can hold a line break, and JSON escapes it. */
-function sharedKey(settlement: Settlement): string {
-  const { token, state, reason, isCharged, heldMs, mayHaveArrived, waits, isReturn, attempt } = settlement;
-  const own = [token, state, reason, isCharged, heldMs, mayHaveArrived, waits, isReturn].join('\n');
-  if (attempt === null) return own;
-  const { ordinal, outcome, status, because, hint, error, snippetHex, url } = attempt;
-  const texts = hint === null && error === null ? '' : JSON.stringify([hint, error]);
-  return `${own}\n${[ordinal, outcome, status, because, snippetHex, url, texts].join('\n')}`;
+/** How many verdicts are looked at for one that says the same. One that is sent twice costs less than a longer search for it. */
+const recentVerdicts = 8;
+
+/** Where in `verdicts`, from 1 on, the verdict stands that this settlement shares; it is added if it is new. */
+function placeOf(settlement: Settlement, verdicts: Settlement[]): number {
+  const oldest = Math.max(0, verdicts.length - recentVerdicts);
+  for (let index = verdicts.length - 1; index >= oldest; index -= 1) {
+    const verdict = verdicts[index];
+    if (verdict !== undefined && sharedColumns.every(({ of }) => of(verdict) === of(settlement))) return index + 1;
+  }
+  return verdicts.push(settlement);
 }
 
 /**
