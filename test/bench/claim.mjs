@@ -100,13 +100,15 @@ async function idlePoll() {
   const times = [];
   for (const lane of [0, 1]) {
     const statement = claimStatement(schema, { lane, limit });
-    await connection.unsafe(`prepare poll_${lane} (text, text, float8, int, text, text, boolean) as ${statement}`);
+    await connection.unsafe(
+      `prepare poll_${lane} (text, text, float8, int, text, text, boolean, boolean) as ${statement}`,
+    );
   }
   for (let poll = 0; poll < 25; poll++) {
     let tookMs = 0;
     for (const lane of [0, 1]) {
       const plan = await connection.unsafe(
-        `explain (analyze, format json) execute poll_${lane} ('${endpoints / 2}', '${randomUUID()}', 30000, 8, '{}', '{}', true)`,
+        `explain (analyze, format json) execute poll_${lane} ('${endpoints / 2}', '${randomUUID()}', 30000, 8, '{}', '{}', true, true)`,
       );
       tookMs += plan[0]['QUERY PLAN'][0]['Execution Time'];
     }

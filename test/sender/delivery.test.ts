@@ -94,6 +94,31 @@ describe.each(databases)('a delivery on $name', ({ open }) => {
     expect(await outbox.sender.operations.show(id)).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
+  test.each([
+    ['GBK that calls itself JSON', 'd6a7b8b6'],
+    ['a NUL among JSON', '227800ff22'],
+    ['half a character', '22e4b8'],
+    ['nothing at all', ''],
+    [
+      'text of four-byte characters, quotes and backslashes',
+      Buffer.from(String.raw`{"a":"\u0000 \\ \" 𠮷 ’"}`).toString('hex'),
+    ],
+  ])('sends %s byte for byte, and what is due beside it', async (_name, hex) => {
+    await using endpoint = await scriptedEndpoint(200);
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'merchant-42', url: endpoint.url });
+    const bytes = Buffer.from(hex, 'hex');
+    const raw = { bytes, contentType: 'application/json' };
+    await outbox.sender.notify({ endpoint: 'merchant-42', type: 'raw', bizId: 'R1', raw });
+    await outbox.sender.notify({ ...event, data: { name: 'Größe 珊瑚' } });
+
+    expect(await outbox.sender.runOnce()).toMatchObject({ claimed: 2, delivered: 2, lost: 0 });
+
+    const bodies = endpoint.requests.map(({ body }) => body.toString('hex'));
+    expect(bodies).toContain(hex);
+    expect(bodies.find((body) => body !== hex)).toContain(Buffer.from('"Größe 珊瑚"').toString('hex'));
+  });
+
   test('sends a raw body as it is, under its own content type', async () => {
     await using endpoint = await scriptedEndpoint(200);
     await using outbox = await freshOutbox(open);

@@ -134,7 +134,7 @@ describe.each(statistics)('plans with statistics %s', (_name, prepare) => {
     await prepare(outbox);
 
     for (const cursor of ['0', '250']) {
-      const values = [cursor, randomUUID(), 30_000, 8, '{}', '{}', true];
+      const values = [cursor, randomUUID(), 30_000, 8, '{}', '{}', true, true];
       const plan = await planOf(claimStatement(outbox.schema, { lane: 1, limit }), values);
       expectSmall(plan, 4 * limit);
       expect((plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)).toBeLessThan(100 * limit);

@@ -1,4 +1,7 @@
-/** One result row: a driver's own object, with columns that our statements cast to text, int4, boolean or bytea. */
+/**
+ * One result row, by column name. Our statements cast each column to text, int4, boolean or bytea; or to varchar, which
+ * means text that a driver may give as its UTF-8 bytes.
+ */
 export type Row = Record<string, unknown>;
 
 /** What a statement's parameters may be. Arrays travel as one JSON or array-literal text: drivers disagree on the rest. */
@@ -57,9 +60,10 @@ export function booleanOf(row: Row, column: string): boolean {
   return value;
 }
 
-/** A bytea column. PGlite gives a Uint8Array, the other drivers a Buffer. */
+/** The bytes of a bytea column, of which PGlite gives a Uint8Array and the other drivers a Buffer, or of a varchar column. */
 export function bytesOf(row: Row, column: string): Buffer {
   const value = row[column];
+  if (typeof value === 'string') return Buffer.from(value, 'utf8');
   if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} is ${typeof value}, expected bytea`);
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }

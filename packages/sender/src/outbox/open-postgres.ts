@@ -71,7 +71,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Databa
       throw error;
     }
   };
-  const query = (on: PostgresJsClient): Queryable['query'] => {
+  const query = (on: postgres.Sql | postgres.TransactionSql): Queryable['query'] => {
     return (text, parameters) =>
       withDeadline(run(on, { text, parameters, prepare: prepares === true }), queryTimeoutMs);
   };
@@ -115,24 +115,48 @@ async function isDirect(url: string, timeoutMs: number): Promise<boolean> {
   }
 }
 
+/** Runs a statement on a connection of ours, and reads its rows by the types of their columns. */
+async function run(
+  client: postgres.Sql | postgres.TransactionSql,
+  statement: { text: string; parameters: readonly Parameter[]; prepare: boolean },
+): Promise<Row[]> {
+  const { text, parameters, prepare } = statement;
+  const rows = await client.unsafe(text, parameters as never[], { prepare }).raw();
+  const described = rows.columns as typeof rows.columns | undefined;
+  if (described === undefined) return []; // a script, or a statement that gives no rows
+  const columns = described.map(({ name, type }) => ({ name, read: readers[type] ?? readText }));
+  return rows.map((values) => {
+    const row: Row = {};
+    for (const [index, { name, read }] of columns.entries()) {
+      const value = values[index] as Buffer | null;
+      row[name] = value === null ? null : read(value);
+    }
+    return row;
+  });
+}
+
+const readText = (bytes: Buffer): unknown => bytes.toString('utf8');
+
+/** By the type's number in `pg_type`; the driver's own readers would make a string of every value first, a body of some KiB too. */
+const readers: Readonly<Record<number, (bytes: Buffer) => unknown>> = {
+  16: (bytes) => bytes.toString('latin1') === 't', // boolean
+  17: (bytes) => Buffer.from(bytes.toString('latin1', 2), 'hex'), // bytea, as `\x…`
+  23: (bytes) => Number(bytes.toString('latin1')), // int4
+  1043: (bytes) => Buffer.from(bytes), // varchar; a copy, else one body would keep the 64 KiB it was read in
+};
+
 /** Any postgres.js client or transaction; only `unsafe` is used. */
 export interface PostgresJsClient {
   unsafe(text: string, parameters?: never[], options?: { prepare?: boolean }): PromiseLike<unknown>;
 }
 
-/** Runs a statement on a postgres.js client or transaction. */
-async function run(
-  client: PostgresJsClient,
-  statement: { text: string; parameters: readonly Parameter[]; prepare: boolean },
-): Promise<Row[]> {
-  const rows = await client.unsafe(statement.text, statement.parameters as never[], { prepare: statement.prepare });
-  return rows as Row[];
-}
-
 /** Wraps a postgres.js transaction of the caller's. Its own settings decide about preparing, so nothing is prepared here. */
 export function overPostgresJs(client: PostgresJsClient): Queryable {
   return {
-    query: async (text, parameters) => (await run(client, { text, parameters, prepare: false })).map(withOwnNames),
+    query: async (text, parameters) => {
+      const rows = (await client.unsafe(text, parameters as never[], { prepare: false })) as Row[];
+      return rows.map(withOwnNames);
+    },
   };
 }
 

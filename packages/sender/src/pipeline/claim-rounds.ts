@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ResolvedWorkerOptions } from '../options.js';
 import { textOf, type Database } from '../outbox/database.js';
 import { quoteSchema } from '../outbox/schema-name.js';
-import { claimBatch, type ClaimedBatch } from '../worker/claim-batch.js';
+import { claimBatch, isNoText, type ClaimedBatch } from '../worker/claim-batch.js';
 import { claimLimited, hasLimitedEndpoints } from '../worker/claim-limited.js';
 
 /** What claiming needs from the worker. */
@@ -46,6 +46,8 @@ export class ClaimRounds {
   #hasLimited = false;
   #lookedForLimitedAtMs = -Infinity;
   #wasLimitedFirst = false;
+  /** Until a body of JSON turns out to be no UTF-8. */
+  #readsJsonAsText = true;
   /** Urgent rows claimed since normal last had room. */
   #urgentInARow = 0;
 
@@ -93,19 +95,26 @@ export class ClaimRounds {
     const { database, schema, options, now } = this.#parts;
     const cursor = await this.#cursor(lane);
     const sentAtMs = now();
-    const batch = await claim(database, {
-      schema,
-      lane,
-      limit: plannedLimit(limit),
-      leaseMs: options.leaseMs,
-      token: randomUUID(),
-      cursor,
-      defaultMaxInFlight: options.maxInFlightPerEndpoint,
-      inFlight,
-      hasBreaker: options.breaker,
-    });
-    this.#cursors.set(lane, batch.cursor);
-    return { ...batch, sentAtMs };
+    try {
+      const batch = await claim(database, {
+        schema,
+        lane,
+        limit: plannedLimit(limit),
+        leaseMs: options.leaseMs,
+        token: randomUUID(),
+        cursor,
+        defaultMaxInFlight: options.maxInFlightPerEndpoint,
+        inFlight,
+        hasBreaker: options.breaker,
+        readsJsonAsText: this.#readsJsonAsText,
+      });
+      this.#cursors.set(lane, batch.cursor);
+      return { ...batch, sentAtMs };
+    } catch (error) {
+      if (!this.#readsJsonAsText || !isNoText(error)) throw error;
+      this.#readsJsonAsText = false; // nothing was claimed; from now on bodies are read as the bytes they are
+      return this.#claim(claim, { lane, limit, inFlight });
+    }
   }
 
   /** The rotation begins at a random endpoint, so that short passes do not always favour the first ones. */

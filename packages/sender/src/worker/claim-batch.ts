@@ -75,6 +75,11 @@ export interface ClaimRequest {
   inFlight: ReadonlyMap<string, number>;
   /** Whether parked endpoints are left out, but for one probe each. */
   hasBreaker: boolean;
+  /**
+   * Whether bodies of JSON travel as text, half as long as bytea's hexadecimal digits. If one of them is no UTF-8 the whole claim
+   * fails, see {@link isNoText}. @default true
+   */
+  readsJsonAsText?: boolean;
 }
 
 /** Leases due notifications of one lane: an equal share for each endpoint that has any, round robin. */
@@ -85,6 +90,7 @@ export function claimBatch(database: Queryable, request: ClaimRequest): Promise<
 /** Runs a claim in either scope. */
 export async function runClaim(database: Queryable, request: ClaimRequest, scope: ClaimScope): Promise<ClaimedBatch> {
   const { schema, lane, limit, leaseMs, token, cursor, defaultMaxInFlight, inFlight, hasBreaker } = request;
+  const { readsJsonAsText = true } = request;
   const busy = [...inFlight];
   const rows = await database.query(claimStatement(schema, { lane, limit, scope }), [
     cursor,
@@ -94,6 +100,7 @@ export async function runClaim(database: Queryable, request: ClaimRequest, scope
     arrayLiteral(busy.map(([key]) => key)),
     arrayLiteral(busy.map(([, count]) => count)),
     hasBreaker,
+    readsJsonAsText,
   ]);
   const notifications = rows.map((row) => notificationOf(row, token));
   return {
@@ -150,7 +157,7 @@ function notificationOf(row: Row, token: string): ClaimedNotification {
     policy: history.policy,
     maxAttempts: history.maxAttempts,
     contentType: textOf(row, 'content_type'),
-    body: row['body'] === null ? null : bytesOf(row, 'body'),
+    body: bodyOf(row),
     traceparent: textOrNull(row, 'traceparent'),
     ageMs: ageMs === null ? null : Math.max(0, ageMs - heldMs),
     roundAgeMs: Math.max(0, history.roundAgeMs - Math.max(0, heldMs)),
@@ -162,6 +169,17 @@ function notificationOf(row: Row, token: string): ClaimedNotification {
     isProbe: history.isProbe,
     isTroubled: history.isTroubled,
   };
+}
+
+function bodyOf(row: Row): Buffer | null {
+  if (row['text'] !== null) return bytesOf(row, 'text');
+  return row['body'] === null ? null : bytesOf(row, 'body');
+}
+
+/** A body that calls itself JSON is not UTF-8. SQLSTATE character_not_in_repertoire and untranslatable_character. */
+export function isNoText(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return code === '22021' || code === '22P05';
 }
 
 /** The endpoint that rotation reached: the last one ahead of the cursor, or, after a wrap, the last one behind it. */

@@ -7,7 +7,7 @@ export type ClaimScope = 'rotation' | 'one-limited';
  * The claim of one lane.
  *
  * $1 cursor · $2 token · $3 lease in ms · $4 default in-flight limit · $5, $6 endpoints with requests in flight, and how many ·
- * $7 whether the breaker counts.
+ * $7 whether the breaker counts · $8 whether JSON is read as text.
  *
  * `limit` is inlined, as a checked literal: a bound LIMIT makes a generic plan assume a tenth of the table.
  */
@@ -90,7 +90,8 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
   returning o.*
 )${scope === 'rotation' ? '' : spentTokens(name)}
 select c.number::text as number, n.id::text as id, c.endpoint_key::text as endpoint_key, e.xmin::text as endpoint_revision,
-       n.source, n.endpoint, n.type, n.biz_id, n.subject, coalesce(c.corrected_url, n.url) as url, n.content_type, n.body, n.traceparent,
+       n.source, n.endpoint, n.type, n.biz_id, n.subject, coalesce(c.corrected_url, n.url) as url, n.content_type, n.traceparent,
+       case when ${isText} then convert_from(n.body, 'UTF8')::varchar end as text, case when not ${isText} then n.body end as body,
        ${milliseconds('now()')}::text as claimed_at_ms,
        -- Null for a plain first attempt, which nearly every row is: to tell all of this of each row takes longer than the rest.
        case when c.attempts = 0 and c.lost_claims = 0 and c.waits = 0 and c.round = 1 and c.round_at > now() - interval '1 day'
@@ -109,6 +110,9 @@ select c.number::text as number, n.id::text as id, c.endpoint_key::text as endpo
   left join ${name}.endpoint e on e.key = c.endpoint_key
   left join ${name}.endpoint_health h on h.endpoint_key = c.endpoint_key`;
 }
+
+/** Another encoding could change the bytes. */
+const isText = `($8::boolean and n.content_type = 'application/json' and getdatabaseencoding() = 'UTF8')`;
 
 const isProbe = '(c.number = any (array(select number from probes)))';
 const isTroubled = 'coalesce(h.failures > 0 or h.gone > 0 or h.parked_until is not null, false)';
