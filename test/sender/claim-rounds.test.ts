@@ -58,6 +58,23 @@ describe.each(databases)('the claims of a worker on $name', ({ open }) => {
     for (let round = 0; round < 15; round += 1) expect(await rounds.claim(1)).toHaveLength(1);
   });
 
+  test('serve what is urgent in the same round if there is room, else first in the next one, also after a time without', async () => {
+    await using outbox = await claimingOutbox(open);
+    await outbox.seed({ normal: 2 });
+    await using rounds = claimRounds(outbox);
+    expect(await rounds.claim(1)).toHaveLength(1); // and nothing urgent was met
+
+    await outbox.seed({ urgent: 3 }, 'urgent');
+    expect(countByEndpoint(await rounds.claim(10))).toEqual({ normal: 1, urgent: 3 });
+    expect(await rounds.claim(10)).toEqual([]);
+
+    await outbox.seed({ normal: 30 });
+    expect(countByEndpoint(await rounds.claim(10))).toEqual({ normal: 10 });
+    await outbox.seed({ urgent: 30 }, 'urgent');
+    expect(countByEndpoint(await rounds.claim(10))).toEqual({ normal: 10 });
+    expect(countByEndpoint(await rounds.claim(10))).toEqual({ urgent: 9, normal: 1 });
+  });
+
   test('lose no row when a later part of the same round fails', async () => {
     await using outbox = await claimingOutbox(open);
     for (const id of ['a', 'b']) await outbox.putEndpoint({ id, maxInFlightEverywhere: 100 });

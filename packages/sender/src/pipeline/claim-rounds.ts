@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ResolvedWorkerOptions } from '../options.js';
 import { textOf, type Database } from '../outbox/database.js';
 import { quoteSchema } from '../outbox/schema-name.js';
-import { claimBatch, isNoText, type ClaimedBatch } from '../worker/claim-batch.js';
+import { claimBatch, isLaneDue, isNoText, type ClaimedBatch } from '../worker/claim-batch.js';
 import { claimLimited, hasLimitedEndpoints } from '../worker/claim-limited.js';
 
 /** What claiming needs from the worker. */
@@ -48,6 +48,8 @@ export class ClaimRounds {
   #wasLimitedFirst = false;
   /** Until a body of JSON turns out to be no UTF-8. */
   #readsJsonAsText = true;
+  /** What the last look at the urgent lane said. */
+  #isUrgentDue = true;
   /** Urgent rows claimed since normal last had room. */
   #urgentInARow = 0;
 
@@ -72,9 +74,17 @@ export class ClaimRounds {
       }
       return claimed;
     };
+    if (!this.#isUrgentDue) {
+      // A claim that finds nothing takes as long as a small one that does, so this one does not wait for it.
+      const looking = isLaneDue(this.#parts.database, this.#parts.schema, urgent).catch(() => true);
+      const claimed = await from(normal, limit);
+      this.#isUrgentDue = await looking;
+      return this.#isUrgentDue && claimed < limit ? claimed + (await from(urgent, limit - claimed)) : claimed;
+    }
     const isNormalsTurn = this.#urgentInARow >= normalEvery - 1;
     const kept = Math.max(Math.floor(limit / normalEvery), isNormalsTurn ? 1 : 0);
     let claimed = await from(urgent, limit - kept);
+    this.#isUrgentDue = claimed > 0 || kept === limit;
     this.#urgentInARow = claimed < limit ? 0 : this.#urgentInARow + claimed;
     claimed += await from(normal, limit - claimed);
     if (claimed === 0 && kept === limit) claimed = await from(urgent, limit); // its turn, and nothing to take it

@@ -1,5 +1,6 @@
 import { arrayLiteral, bytesOf, textOf, textOrNull, type Queryable, type Row } from '../outbox/database.js';
-import { claimStatement, type ClaimScope } from './claim-statement.js';
+import { claimStatement, dueRow, type ClaimScope } from './claim-statement.js';
+import { quoteSchema } from '../outbox/schema-name.js';
 
 /** A notification that this worker may send until its claim ends. */
 export interface ClaimedNotification {
@@ -85,6 +86,12 @@ export interface ClaimRequest {
 /** Leases due notifications of one lane: an equal share for each endpoint that has any, round robin. */
 export function claimBatch(database: Queryable, request: ClaimRequest): Promise<ClaimedBatch> {
   return runClaim(database, request, 'rotation');
+}
+
+/** Whether anything of a lane is due, whoever may take it. */
+export async function isLaneDue(database: Queryable, schema: string, lane: number): Promise<boolean> {
+  const rows = await database.query(`select 1 as one ${dueRow(quoteSchema(schema), lane)}`, []);
+  return rows.length > 0;
 }
 
 /** Runs a claim in either scope. */

@@ -122,7 +122,7 @@ function rotation(name: string, lane: number): string {
   const pending = `o.state = 0 and o.lane = ${lane}`;
   return `due as materialized (
   -- First of all: is anything due? Else rotating would walk every endpoint that waits for its next attempt.
-  select 1 from ${name}.outbox o where o.state = 0 and o.lane + 0 = ${lane} and o.due_at <= now() order by o.due_at limit 1
+  select 1 ${dueRow(name, lane)}
 ), ahead (endpoint_key, due_at) as (
   -- A loose scan: from each endpoint with pending rows to the next one, and its earliest row. It stops when enough are found.
   (select o.endpoint_key, o.due_at from ${name}.outbox o
@@ -143,6 +143,11 @@ function rotation(name: string, lane: number): string {
      where ${pending} and o.endpoint_key > b.endpoint_key and o.endpoint_key <= $1::text::bigint
      order by o.endpoint_key, o.due_at limit 1) n
 )`;
+}
+
+/** The row of a lane that has been due longest. */
+export function dueRow(name: string, lane: number): string {
+  return `from ${name}.outbox o where o.state = 0 and o.lane + 0 = ${lane} and o.due_at <= now() order by o.due_at limit 1`;
 }
 
 const refilledTokens = `least(greatest(e.max_per_second, 1), h.tokens + e.max_per_second * extract(epoch from now() - h.tokens_at))`;
