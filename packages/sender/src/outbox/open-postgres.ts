@@ -127,8 +127,9 @@ async function run(
   const columns = described.map(({ name, type }) => ({ name, read: readers[type] ?? readText }));
   return rows.map((values) => {
     const row: Row = {};
-    for (const [index, { name, read }] of columns.entries()) {
-      const value = values[index] as Buffer | null;
+    let index = 0;
+    for (const { name, read } of columns) {
+      const value = values[index++] as Buffer | null;
       row[name] = value === null ? null : read(value);
     }
     return row;
