@@ -1,5 +1,6 @@
 // npm run bench -- claim [--claims n] [--settled n] [--pending n] [--endpoints n] [--quick]
-// A claim of 500 at 5 million settled and 1 million pending rows beside the same at 10,000; an idle poll over 100,000 endpoints with only future rows.
+// A claim of 500 at 5 million settled and 1 million pending rows beside the same at 10,000; an idle poll over 100,000 endpoints with only future rows
+// and 1,000 requests in flight.
 import { randomUUID } from 'node:crypto';
 import { readArguments } from './harness/arguments.mjs';
 import { printConditions } from './harness/conditions.mjs';
@@ -12,6 +13,7 @@ const databaseUrl = process.env['DATABASE_URL'];
 const limit = 500;
 const few = 10_000;
 const merchants = 1_000;
+const held = 1_000;
 const { claims, settled, pending, endpoints } = readArguments(
   { claims: 9, settled: 5_000_000, pending: 1_000_000, endpoints: 100_000 },
   { claims: 4, settled: 100_000, pending: 50_000, endpoints: 10_000 },
@@ -94,6 +96,8 @@ async function idlePoll() {
   const dueAt = `now() + interval '1 hour' + i * interval '1 millisecond'`;
   await rows.write({ from: 1, count: endpoints, endpoint: `'merchant-' || (i - 1)`, dueAt, bodyBytes: 100 });
   await rows.finish();
+  await outbox.sql`
+    update outbox set due_at = now(), claim_token = gen_random_uuid(), claimed_until = now() + interval '1 hour' where number <= ${held}`;
   if (await hasLimitedEndpoints(database, outbox.schema)) throw new Error('no endpoint has a limit');
   const { sql, schema } = outbox;
   const connection = await sql.reserve();
@@ -116,7 +120,9 @@ async function idlePoll() {
   }
   connection.release();
   const idlePollMs = round(median(times));
-  console.log(`an idle poll of both lanes over ${endpoints} endpoints: ${idlePollMs} ms in the database`);
+  console.log(
+    `an idle poll of both lanes over ${endpoints} endpoints, ${held} requests in flight: ${idlePollMs} ms in the database`,
+  );
   return idlePollMs;
 }
 

@@ -64,16 +64,22 @@ test('of a URL only origin and path are shown: a query may hold what is the merc
   }
 });
 
-test('one whose worker died shows as in flight until its lease is over, and as due after it (R158)', async () => {
-  await using app = await consoleApp();
-  await app.outbox.putEndpoint({ id: 'merchant-42' });
-  const { id } = await app.outbox.sender.notify({ endpoint: 'merchant-42', ...paid });
-  await app.outbox.query(`update outbox set claim_token = gen_random_uuid(), due_at = now() + interval '20 seconds'`);
-  const olga = await app.as('olga');
-  expect(await olga.getJson(`api/notifications/${id}`)).toMatchObject({ state: 'pending', isClaimed: true });
-  expect(await olga.getJson('api/overview')).toMatchObject({ stats: { inFlight: 1, due: 0 } });
-  expect((await olga.post(`api/notifications/${id}/cancel`)).status).toBe(409);
-  await app.outbox.age({ byMs: 20_001 });
-  expect(await olga.getJson(`api/notifications/${id}`)).toMatchObject({ state: 'pending', isClaimed: false });
-  expect(await olga.getJson('api/overview')).toMatchObject({ stats: { inFlight: 0, due: 1 } });
-});
+test.each([
+  ['', "claimed_until = now() + interval '20 seconds'"],
+  [', also where claims are counted over all workers', "due_at = now() + interval '20 seconds'"],
+])(
+  'one whose worker died shows as in flight until its lease is over, and as due after it%s (R158)',
+  async (_, lease) => {
+    await using app = await consoleApp();
+    await app.outbox.putEndpoint({ id: 'merchant-42' });
+    const { id } = await app.outbox.sender.notify({ endpoint: 'merchant-42', ...paid });
+    await app.outbox.query(`update outbox set claim_token = gen_random_uuid(), ${lease}`);
+    const olga = await app.as('olga');
+    expect(await olga.getJson(`api/notifications/${id}`)).toMatchObject({ state: 'pending', isClaimed: true });
+    expect(await olga.getJson('api/overview')).toMatchObject({ stats: { inFlight: 1, due: 0 } });
+    expect((await olga.post(`api/notifications/${id}/cancel`)).status).toBe(409);
+    await app.outbox.age({ byMs: 20_001 });
+    expect(await olga.getJson(`api/notifications/${id}`)).toMatchObject({ state: 'pending', isClaimed: false });
+    expect(await olga.getJson('api/overview')).toMatchObject({ stats: { inFlight: 0, due: 1 } });
+  },
+);

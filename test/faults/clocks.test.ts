@@ -41,7 +41,7 @@ test.each([
     await outbox.sender.notifyMany(['NOW', 'LATER', 'HELD'].map((bizId) => ({ ...event, bizId })));
     await outbox.query(`update outbox set due_at = now() + interval '30 minutes' where ${numberOf('LATER')}`);
     await outbox.query(
-      `update outbox set due_at = now() + interval '20 minutes', claim_token = gen_random_uuid() where ${numberOf('HELD')}`, // somebody's lease
+      `update outbox set claimed_until = now() + interval '20 minutes', claim_token = gen_random_uuid() where ${numberOf('HELD')}`, // somebody's lease
     );
 
     await using child = startChild('worker.mjs', {

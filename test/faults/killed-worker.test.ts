@@ -15,7 +15,7 @@ const startWorker = ({ schema }: Outbox, options: object = {}) =>
 
 async function heldRows({ query }: Outbox): Promise<number> {
   const [row] = await query<{ held: number }>(
-    'select count(claim_token)::int as held from outbox where due_at > now()',
+    'select count(claim_token)::int as held from outbox where claimed_until > now()',
   );
   return row?.held ?? 0;
 }

@@ -137,6 +137,33 @@ describe.each(databases)('a claim on $name', ({ name, open }) => {
     expect(second?.token).not.toBe(first?.token);
   });
 
+  test('leaves rows where they are in the order of what is due, and passes over them while somebody holds them', async () => {
+    await using outbox = await claimingOutbox(open);
+    await outbox.seed({ a: 4, b: 1 });
+    const dueTimes = () => outbox.query('select number::text, due_at::text from outbox order by number');
+    const before = await dueTimes();
+
+    const first = await outbox.claim({ limit: 2 });
+    const stats = await outbox.sender.operations.stats();
+    const second = await outbox.claim();
+
+    expect(stats).toMatchObject({ inFlight: 2, due: 3 });
+    expect(await outbox.sender.operations.stats()).toMatchObject({ inFlight: 5, due: 0, oldestDueMs: 0 });
+    expect(new Set([...first, ...second].map(({ number }) => number)).size).toBe(5);
+    expect(await dueTimes()).toEqual(before);
+  });
+
+  test('of an older release holds as long as it was meant to: its lease is in due_at', async () => {
+    await using outbox = await claimingOutbox(open);
+    await outbox.seed({ a: 1 });
+    await outbox.query(`update outbox set claim_token = gen_random_uuid(), due_at = now() + interval '30 seconds'`);
+
+    await outbox.age({ byMs: 29_000 });
+    expect(await outbox.claim()).toEqual([]);
+    await outbox.age({ byMs: 1_000 });
+    expect(await outbox.claim()).toMatchObject([{ lostClaims: 1, mayHaveArrived: true }]);
+  });
+
   test('leases a row longer for each claim it loses: 30 s doubling, at most 1 h more', async () => {
     await using outbox = await claimingOutbox(open);
     await outbox.seed({ a: 1 });
@@ -144,7 +171,7 @@ describe.each(databases)('a claim on $name', ({ name, open }) => {
     for (let lost = 0; lost <= 9; lost += 1) {
       expect(await outbox.claim({ leaseMs: 30_000 })).toMatchObject([{ lostClaims: lost, attempts: 0 }]);
       const [row] = await outbox.query<{ ms: number }>(
-        'select (extract(epoch from due_at - now()) * 1000)::int as ms from outbox',
+        'select (extract(epoch from claimed_until - now()) * 1000)::int as ms from outbox',
       );
       leasesMs.push(Math.ceil((row?.ms ?? 0) / 1000) * 1000);
       await outbox.age({ byMs: 24 * 60 * 60 * 1000 });

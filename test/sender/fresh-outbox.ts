@@ -69,7 +69,7 @@ export async function freshOutbox(
     async age({ byMs }) {
       const by = `interval '1 millisecond' * ${byMs}`;
       await query(
-        `update outbox set due_at = due_at - ${by}, round_at = round_at - ${by}, first_claimed_at = first_claimed_at - ${by},
+        `update outbox set due_at = due_at - ${by}, claimed_until = claimed_until - ${by}, round_at = round_at - ${by}, first_claimed_at = first_claimed_at - ${by},
                 first_attempt_at = first_attempt_at - ${by}, settled_at = settled_at - ${by}`,
       );
       await query(`update endpoint set held_at = held_at - ${by}`);
@@ -80,7 +80,7 @@ export async function freshOutbox(
     },
     async dueInMs() {
       const [row] = await query<{ ms: number }>(
-        'select (extract(epoch from min(due_at) - now()) * 1000)::int as ms from outbox where state = 0',
+        'select (extract(epoch from min(greatest(due_at, claimed_until)) - now()) * 1000)::int as ms from outbox where state = 0',
       );
       if (row === undefined) throw new Error('Nothing is pending.');
       return row.ms;

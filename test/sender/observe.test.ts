@@ -78,7 +78,7 @@ describe.each(databases)('what an operator sees on $name', ({ open }) => {
     ]);
     await log(outbox, 'merchant-43', []);
     await outbox.query(
-      `update outbox set claim_token = gen_random_uuid(), due_at = now() + interval '20 seconds'
+      `update outbox set claim_token = gen_random_uuid(), claimed_until = now() + interval '20 seconds'
         where endpoint_key = (select key from endpoint where id = 'merchant-43')`,
     );
     const { operations } = outbox.sender;

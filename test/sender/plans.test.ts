@@ -54,12 +54,16 @@ const statistics: readonly (readonly [name: string, prepare: (outbox: Outbox) =>
     },
   ],
   [
-    'older than the leases of a whole batch',
+    'older than most waits, and than the leases of two whole batches',
     async (outbox) => {
       await fill(outbox);
       await analyze(outbox);
       await outbox.query(
-        `update outbox set claim_token = gen_random_uuid(), due_at = now() + interval '30 seconds' where number > ${settled + 2_500} and state = 0`,
+        `update outbox set due_at = now() + interval '30 seconds' where number > ${settled + 2_500} and state = 0`,
+      );
+      await outbox.query(
+        `update outbox set claim_token = gen_random_uuid(), claimed_until = now() + interval '30 seconds'
+          where number in (select number from outbox where state = 0 and due_at <= now() order by due_at limit ${2 * limit})`,
       );
     },
   ],

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../packages/sender/src/outbox/open-database.ts';
+import { claimBatch } from '../../packages/sender/src/worker/claim-batch.ts';
 import { claimLimited } from '../../packages/sender/src/worker/claim-limited.ts';
 import { databases } from '../fixtures/databases.ts';
 import { freshOutbox, paid, type Outbox } from './fresh-outbox.ts';
@@ -36,6 +37,23 @@ describe('a limit over all workers on PostgreSQL', () => {
 });
 
 describe.each(databases)('shared limits on $name', ({ open }) => {
+  test('what was in flight before the endpoint had a limit counts as well', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'm' });
+    await enqueue(outbox, 20);
+    const database = openDatabase(outbox.database, {});
+    expect((await claimBatch(database, { ...request(outbox), limit: 3 })).notifications).toHaveLength(3);
+    await outbox.query('update endpoint set max_in_flight_everywhere = 4');
+
+    expect((await claimLimited(database, request(outbox))).notifications).toHaveLength(1);
+    expect((await claimLimited(database, request(outbox))).notifications).toHaveLength(0);
+    expect(await outbox.sender.operations.stats()).toMatchObject({ inFlight: 4, due: 16 });
+    expect(await outbox.sender.operations.endpointHealth()).toMatchObject({ items: [{ inFlight: 4, due: 16 }] });
+    await outbox.age({ byMs: 30_000 });
+    expect(await outbox.sender.operations.stats()).toMatchObject({ inFlight: 0, due: 20 });
+    await database.close();
+  });
+
   test('a rate lets one second of requests through at once, and then as many as time brings', async () => {
     await using outbox = await freshOutbox(open);
     await outbox.putEndpoint({ id: 'm', maxPerSecond: 5 });

@@ -1,4 +1,5 @@
 import { intOf, textOf, type Queryable } from '../outbox/database.js';
+import { isFree } from '../outbox/live-claims.js';
 import { quoteSchema } from '../outbox/schema-name.js';
 import type { CollectContext } from './collect-dead.js';
 import type { AlertEvent } from './digest.js';
@@ -53,17 +54,17 @@ export async function collectOverdue(
 ): Promise<AlertEvent[]> {
   const name = quoteSchema(schema);
   const [any] = await tx.query(
-    `select 1 as one where exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane + 0 = 0 and o.due_at < ${before('$1')})
-                        or exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane + 0 = 1 and o.due_at < ${before('$1')})`,
+    `select 1 as one where exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane + 0 = 0 and o.due_at < ${before('$1')} and ${isFree})
+                        or exists (select 1 from ${name}.outbox o where o.state = 0 and o.lane + 0 = 1 and o.due_at < ${before('$1')} and ${isFree})`,
     [overdueMs],
   );
   if (any === undefined) return [];
   const oldest = (lane: number) =>
-    `(select min(o.due_at) from ${name}.outbox o where o.state = 0 and o.lane = ${lane} and o.endpoint_key = e.key)`;
+    `(select min(o.due_at) from ${name}.outbox o where o.state = 0 and o.lane = ${lane} and o.endpoint_key = e.key and ${isFree})`;
   const rows = await tx.query(
     `select late.id, (extract(epoch from late.due_at) * 1000)::bigint::text as at_ms,
             (select count(*)::int4 from (select 1 from ${name}.outbox o where o.state = 0 and o.lane in (0, 1)
-               and o.endpoint_key = late.key and o.due_at < ${before('$2')} limit ${countLimit}) c) as count
+               and o.endpoint_key = late.key and o.due_at < ${before('$2')} and ${isFree} limit ${countLimit}) c) as count
        from (select e.key, e.id, least(${oldest(0)}, ${oldest(1)}) as due_at
                from ${name}.endpoint e left join ${name}.endpoint_health h on h.endpoint_key = e.key
               where e.source = $1 and e.held_at is null and h.parked_until is null and coalesce(h.rest_until <= now(), true)) late

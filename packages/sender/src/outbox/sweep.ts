@@ -1,6 +1,7 @@
 import { waitsForMs } from '../pipeline/settlements.js';
 import { decodePolicy, giveUpAgeMs } from '../rules/policies.js';
 import { intOf, intOrNull, textOf, textOrNull, type Queryable, type Row } from './database.js';
+import { isClaimed } from './live-claims.js';
 import { quoteSchema } from './schema-name.js';
 
 /** A notification that the sweep ended. */
@@ -40,7 +41,7 @@ export async function sweepOverAge(
        join ${name}.endpoint e on e.key = h.endpoint_key and e.held_at is null
        join ${name}.outbox o on o.endpoint_key = h.endpoint_key and o.state = 0 and o.lane in (0, 1)
        join ${name}.notification n on n.number = o.number
-      where h.parked_until is not null and o.number > $1::text::bigint and (o.claim_token is null or o.due_at <= now())
+      where h.parked_until is not null and o.number > $1::text::bigint and not ${isClaimed}
       order by o.number limit ${batchSize}`,
     [after],
   );
@@ -72,9 +73,9 @@ async function end(
   const input = over.map(({ row, reason }) => ({ number: textOf(row, 'number'), round: intOf(row, 'round'), reason }));
   const rows = await database.query(
     `update ${name}.outbox o set state = 2, settled_at = now(), reason = i.reason,
-            may_have_arrived = o.may_have_arrived or o.claim_token is not null, claim_token = null
+            may_have_arrived = o.may_have_arrived or o.claim_token is not null, claim_token = null, claimed_until = null
        from jsonb_to_recordset($1::text::jsonb) as i(number bigint, round integer, reason text)
-      where o.number = i.number and o.round = i.round and o.state = 0 and (o.claim_token is null or o.due_at <= now())
+      where o.number = i.number and o.round = i.round and o.state = 0 and not ${isClaimed}
      returning o.number::text as number`,
     [JSON.stringify(input)],
   );

@@ -1,3 +1,4 @@
+import { countClaims, isFree } from '../outbox/live-claims.js';
 import { quoteSchema } from '../outbox/schema-name.js';
 
 /** Which endpoints a claim serves: a rotation over all of them, or the one whose key is the cursor, within its exact limits. */
@@ -48,7 +49,7 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
     from eligible l
    cross join lateral (
      select o.number from ${name}.outbox o
-      where ${pending} and o.endpoint_key = l.endpoint_key and o.due_at <= now()
+      where ${pending} and o.endpoint_key = l.endpoint_key and o.due_at <= now() and ${isFree}
       order by o.due_at
       limit least(l.free, (select each from share))
         for update of o skip locked) p -- workers pass each other instead of queueing
@@ -68,11 +69,11 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
     from probing b
    cross join lateral (
      select * from (select o.number from ${name}.outbox o
-                     where ${pending} and o.endpoint_key = b.endpoint_key and o.due_at <= now() and o.number is distinct from b.last_failed
+                     where ${pending} and o.endpoint_key = b.endpoint_key and o.due_at <= now() and ${isFree} and o.number is distinct from b.last_failed
                      order by o.due_at limit 1 for update of o skip locked) other
       union all
      select * from (select o.number from ${name}.outbox o
-                     where ${pending} and o.number = b.last_failed and o.endpoint_key = b.endpoint_key and o.due_at <= now()
+                     where ${pending} and o.number = b.last_failed and o.endpoint_key = b.endpoint_key and o.due_at <= now() and ${isFree}
                        for update of o skip locked) same
       limit 1) p
 ), claimed as (
@@ -82,8 +83,9 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
          lost_claims = o.lost_claims + (o.claim_token is not null)::int,
          may_have_arrived = o.may_have_arrived or o.claim_token is not null,
          first_claimed_at = coalesce(o.first_claimed_at, now()),
-         -- The end of the lease is when the row is due again. A row that loses claims gets longer ones: 30 s, doubling to 1 h.
-         due_at = now() + $3::float8 * interval '1 millisecond' + case
+         -- In a column that no index holds, so that the row's new version needs no new entry in any. Where the claims of all
+         -- workers are counted, it is when the row is due again. A row that loses claims gets longer ones: 30 s, doubling to 1 h.
+         ${scope === 'rotation' ? 'claimed_until' : 'claimed_until = null, due_at'} = now() + $3::float8 * interval '1 millisecond' + case
            when o.claim_token is null then interval '0'
            else least(interval '30 seconds' * 2 ^ least(o.lost_claims, 20), interval '1 hour') end
    where o.number = any (array(select number from picked union all select number from probes))
@@ -126,37 +128,41 @@ function rotation(name: string, lane: number): string {
 ), ahead (endpoint_key, due_at) as (
   -- A loose scan: from each endpoint with pending rows to the next one, and its earliest row. It stops when enough are found.
   (select o.endpoint_key, o.due_at from ${name}.outbox o
-    where ${pending} and o.endpoint_key > $1::text::bigint and exists (select 1 from due)
+    where ${pending} and o.endpoint_key > $1::text::bigint and ${isFree} and exists (select 1 from due)
     order by o.endpoint_key, o.due_at limit 1)
   union all
   select n.endpoint_key, n.due_at from ahead a cross join lateral (
     select o.endpoint_key, o.due_at from ${name}.outbox o
-     where ${pending} and o.endpoint_key > a.endpoint_key
+     where ${pending} and o.endpoint_key > a.endpoint_key and ${isFree}
      order by o.endpoint_key, o.due_at limit 1) n
 ), behind (endpoint_key, due_at) as (
   (select o.endpoint_key, o.due_at from ${name}.outbox o
-    where ${pending} and o.endpoint_key <= $1::text::bigint and exists (select 1 from due)
+    where ${pending} and o.endpoint_key <= $1::text::bigint and ${isFree} and exists (select 1 from due)
     order by o.endpoint_key, o.due_at limit 1)
   union all
   select n.endpoint_key, n.due_at from behind b cross join lateral (
     select o.endpoint_key, o.due_at from ${name}.outbox o
-     where ${pending} and o.endpoint_key > b.endpoint_key and o.endpoint_key <= $1::text::bigint
+     where ${pending} and o.endpoint_key > b.endpoint_key and o.endpoint_key <= $1::text::bigint and ${isFree}
      order by o.endpoint_key, o.due_at limit 1) n
 )`;
 }
 
-/** The row of a lane that has been due longest. */
+/** The row of a lane that has been due longest and that nobody holds. */
 export function dueRow(name: string, lane: number): string {
-  return `from ${name}.outbox o where o.state = 0 and o.lane + 0 = ${lane} and o.due_at <= now() order by o.due_at limit 1`;
+  return `from ${name}.outbox o where o.state = 0 and o.lane + 0 = ${lane} and o.due_at <= now() and ${isFree} order by o.due_at limit 1`;
 }
 
 const refilledTokens = `least(greatest(e.max_per_second, 1), h.tokens + e.max_per_second * extract(epoch from now() - h.tokens_at))`;
 
-/** What all workers together may still begin; the health row is locked, so nobody else is counting. */
+/**
+ * What all workers together may still begin; the health row is locked, so nobody else is counting. Claims of such an endpoint
+ * lie at the end of their lease, which is quickly counted; others are from before it had a limit.
+ */
 function sharedLimits(name: string): string {
   return `,
             coalesce(e.max_in_flight_everywhere - (select count(*)::int4 from ${name}.outbox o
-              where o.state = 0 and o.lane in (0, 1) and o.endpoint_key = e.key and o.claim_token is not null and o.due_at > now()), 2147483647),
+              where o.state = 0 and o.lane in (0, 1) and o.endpoint_key = e.key and o.claim_token is not null and o.due_at > now())
+              - ${countClaims(name, 'e.key')}, 2147483647),
             case when e.max_per_second is null then 2147483647 else floor(${refilledTokens})::int4 end)`;
 }
 

@@ -139,6 +139,7 @@ with input as materialized (
   update ${name}.outbox o
      set state = v.state,
          claim_token = null,
+         claimed_until = null,
          due_at = case when v.state = 0 then now() + i.delay_ms * interval '1 millisecond' else o.due_at end,
          attempts = o.attempts + v.is_charged::int,
          first_attempt_at = case when v.is_charged then coalesce(o.first_attempt_at, now()) else o.first_attempt_at end,

@@ -79,7 +79,7 @@ export async function resend(context: OperationContext, id: string, options: Res
 
 /** Makes a pending notification due now. @throws {@link IllegalStateError} if it is settled, or being sent right now. */
 export async function sendNow(context: OperationContext, id: string, options: Action = {}): Promise<void> {
-  await changePending(context, id, { ...options, action: 'send-now', set: 'due_at = now()' });
+  await changePending(context, id, { ...options, action: 'send-now', set: 'due_at = now(), claimed_until = null' });
   context.onDue();
 }
 
@@ -89,7 +89,7 @@ export async function cancel(context: OperationContext, id: string, options: Act
     ...options,
     action: 'cancel',
     // A token that is still there belongs to a claim that ran out, whose worker may have sent.
-    set: `state = 3, settled_at = now(), reason = 'cancelled', may_have_arrived = may_have_arrived or claim_token is not null, claim_token = null`,
+    set: `state = 3, settled_at = now(), reason = 'cancelled', may_have_arrived = may_have_arrived or claim_token is not null, claim_token = null, claimed_until = null`,
   });
 }
 

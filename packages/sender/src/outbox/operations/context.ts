@@ -2,6 +2,7 @@ import { notificationIdPattern } from '@bestnotify/protocol';
 import { checkOptionalText, checkText, checkTexts } from '../check-values.js';
 import { booleanOf, intOf, textOf, type Database, type Queryable } from '../database.js';
 import { UnknownNotificationError } from '../errors.js';
+import { isClaimed } from '../live-claims.js';
 import { quoteSchema } from '../schema-name.js';
 import { stateOf, type NotificationState } from '../states.js';
 
@@ -49,7 +50,7 @@ export async function lockNotification(
   const name = quoteSchema(context.schema);
   const [row] = await tx.query(
     `select o.number::text as number, o.state::int4 as state, n.endpoint, n.body is not null as has_body,
-            (o.claim_token is not null and o.due_at > now()) as is_claimed,
+            ${isClaimed} as is_claimed,
             coalesce(o.may_have_arrived and o.first_claimed_at < now() - interval '6 days', false) as may_be_forgotten
        from ${name}.notification n join ${name}.outbox o on o.number = n.number
       where n.id = $1::text::uuid and n.source = $2 and ${isAmong('n.endpoint', '$3')}

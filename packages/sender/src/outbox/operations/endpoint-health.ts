@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../errors.js';
 import { listEndpoints, type Endpoint, type EndpointContext } from '../endpoints.js';
 import { intOf, intOrNull, textOf, textOrNull } from '../database.js';
+import { countClaims, isFree } from '../live-claims.js';
 import { quoteSchema } from '../schema-name.js';
 import { iso } from './queries.js';
 
@@ -68,8 +69,8 @@ async function readHealth(
     `(select count(*)::int4 from (select 1 from ${name}.outbox o
        where o.state = 0 and o.lane in (0, 1) and o.endpoint_key = e.key and ${condition} limit ${countLimit}) c)`;
   const rows = await context.database.query(
-    `select e.id, ${count('o.due_at > now() and o.claim_token is not null')} as in_flight,
-            ${count('o.due_at <= now()')} as due, ${count('true')} as pending,
+    `select e.id, ${count('o.due_at > now() and o.claim_token is not null')} + ${countClaims(name, 'e.key')} as in_flight,
+            ${count(`o.due_at <= now() and ${isFree}`)} as due, ${count('true')} as pending,
             l.attempts, l.acknowledged, l.p50_ms, l.p95_ms, ${iso('l.last_at')} as last_at
        from ${name}.endpoint e
        cross join lateral (

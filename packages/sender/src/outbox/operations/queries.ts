@@ -1,6 +1,7 @@
 import { booleanOf, bytesOf, intOf, intOrNull, textOf, textOrNull, type Row } from '../database.js';
 import { bodyOnTheWire } from '../../worker/compose-request.js';
 import { UnknownNotificationError } from '../errors.js';
+import { isClaimed } from '../live-claims.js';
 import { quoteSchema } from '../schema-name.js';
 import { stateOf, type NotificationState } from '../states.js';
 import { endpointList, isAmong, uuidOf, type OperationContext } from './context.js';
@@ -22,7 +23,7 @@ export interface NotificationSummary {
   /** Charged attempts of this round. */
   attempts: number;
   lostClaims: number;
-  /** When it is due; while claimed, when the claim ends. */
+  /** When it is due, or was when it was claimed. */
   dueAt: Date;
   createdAt: Date;
   settledAt: Date | null;
@@ -117,7 +118,7 @@ export function selectSummaries(
   const name = quoteSchema(schema);
   return `
 select n.number::text as number, n.id::text as id, n.source, n.endpoint, n.type, n.biz_id, n.subject, o.state::int4 as state, o.reason,
-       (o.claim_token is not null and o.due_at > now()) as is_claimed, o.round, o.attempts, o.lost_claims,
+       ${isClaimed} as is_claimed, o.round, o.attempts, o.lost_claims,
        ${iso('o.due_at')} as due_at, ${iso('n.created_at')} as created_at, ${iso('o.settled_at')} as settled_at${more}
   from ${from?.(name) ?? `${name}.notification n join ${name}.outbox o on o.number = n.number`}`;
 }
