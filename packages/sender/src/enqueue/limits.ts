@@ -1,4 +1,10 @@
-import { checkEnvelopeMember, encodeEnvelope, isProtocolError, maxBodyBytes } from '@bestnotify/protocol';
+import {
+  checkEnvelopeMember,
+  encodeEnvelope,
+  isProtocolError,
+  maxBodyBytes,
+  type Envelope,
+} from '@bestnotify/protocol';
 import { BodyTooLargeError, NotificationRefusedError } from '../outbox/errors.js';
 
 /** A body of the platform's own format, sent unchanged. */
@@ -14,11 +20,11 @@ export interface NotificationContent {
   to: string;
   type: string;
   bizId: string;
-  subject?: string;
-  occurredAt?: string | Date;
-  sequence?: number;
-  data?: unknown;
-  raw?: RawBody;
+  subject: string | undefined;
+  occurredAt: string | Date | undefined;
+  sequence: number | undefined;
+  data: unknown;
+  raw: RawBody | undefined;
 }
 
 /**
@@ -36,21 +42,13 @@ export function encodeBody(content: NotificationContent): { body: Buffer; conten
 }
 
 function encodeData(content: NotificationContent): { body: Buffer; contentType: string } {
-  const { source, to, type, bizId, subject, sequence, data } = content;
-  const occurredAt = content.occurredAt instanceof Date ? isoOf(content.occurredAt) : content.occurredAt;
-  return refusing(() => ({
-    body: encodeEnvelope({
-      source,
-      to,
-      type,
-      bizId,
-      ...(subject !== undefined && { subject }),
-      ...(occurredAt !== undefined && { occurredAt }),
-      ...(sequence !== undefined && { sequence }),
-      data,
-    }),
-    contentType: 'application/json',
-  }));
+  const { source, to, type, bizId, subject, occurredAt, sequence, data } = content;
+  // Written out: this is done for each notification, and an object that is spread costs several times as much.
+  const envelope: Envelope = { source, to, type, bizId, data };
+  if (subject !== undefined) envelope.subject = subject;
+  if (occurredAt !== undefined) envelope.occurredAt = occurredAt instanceof Date ? isoOf(occurredAt) : occurredAt;
+  if (sequence !== undefined) envelope.sequence = sequence;
+  return { body: refusing(() => encodeEnvelope(envelope)), contentType: 'application/json' };
 }
 
 function checkRaw(content: NotificationContent, raw: RawBody): { body: Buffer; contentType: string } {

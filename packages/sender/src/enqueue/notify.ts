@@ -112,14 +112,15 @@ function encode(context: NotifyContext, input: NotificationInput): EncodedNotifi
   if (maxAttempts !== null && !(Number.isInteger(maxAttempts) && maxAttempts >= 1 && maxAttempts <= 1000)) {
     throw new NotificationRefusedError({ member: 'maxAttempts', problem: 'must be a whole number from 1 to 1000' });
   }
-  const { body, contentType } = encodeBody({ ...input, source, to });
+  const { type, bizId, subject, occurredAt, sequence, data, raw } = input;
+  const { body, contentType } = encodeBody({ source, to, type, bizId, subject, occurredAt, sequence, data, raw });
   return {
     uuid: newNotificationId(context.nowMs(), pooledRandomBytes).slice('ntf_'.length),
     source,
     endpoint: to,
-    type: input.type,
-    bizId: input.bizId,
-    subject: input.subject ?? null,
+    type,
+    bizId,
+    subject: subject ?? null,
     // Its own URL is checked against the sender's defaults here, and against the endpoint's settings when it is sent.
     url:
       input.url === undefined
