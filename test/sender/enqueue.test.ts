@@ -84,6 +84,34 @@ describe.each(databases)('notify on $name', ({ open }) => {
     expect(await outbox.sender.notifyMany([])).toEqual([]);
   });
 
+  test('of a call whose events exist in part the others are written as given and in the order given', async () => {
+    await using outbox = await opened();
+    await outbox.putEndpoint({ id: 'merchant-43' });
+    const { sender } = outbox;
+    const events = Array.from({ length: 60 }, (_, index) => ({
+      endpoint: `merchant-${42 + (index % 2)}`,
+      type: 'payment.success',
+      bizId: `PAY${index}`,
+      data: { index, text: '好'.repeat(index) },
+      ...(index % 3 === 0 && { subject: `ORDER${index}` }),
+    }));
+    const known = await sender.notifyMany(events.filter((_, index) => index % 5 === 0));
+
+    for (let round = 1; round < 8; round++) await sender.notifyMany([{ ...event, bizId: `WARM${round}` }]); // until the plan is the prepared one
+    const results = await sender.notifyMany(events);
+
+    expect(results.map(({ created }) => created)).toEqual(events.map((_, index) => index % 5 !== 0));
+    expect(results.filter(({ created }) => !created).map(({ id }) => id)).toEqual(known.map(({ id }) => id));
+    const { items } = await sender.operations.list({ limit: 100 });
+    const fresh = results.flatMap(({ id, created }) => (created ? [id] : []));
+    expect(items.map(({ id }) => id).slice(0, fresh.length)).toEqual(fresh.toReversed()); // the newest first
+    for (const [index, { id }] of results.entries()) {
+      const shown = await sender.operations.show(id);
+      expect(shown).toMatchObject({ endpoint: events[index]?.endpoint, subject: events[index]?.subject ?? null });
+      expect(decodeEnvelope(shown.body ?? Buffer.alloc(0)).data).toEqual(events[index]?.data);
+    }
+  });
+
   test('notifyMany writes nothing when one of its events cannot be written', async () => {
     await using outbox = await opened();
     const { sender } = outbox;

@@ -66,9 +66,9 @@ export async function enqueue(
     if (pending.length === 0) break;
     const known = await readKnown(tx, schema, pending);
     for (const row of pending) {
-      const found = known.get(hexOf(row.hash));
+      const found = known.get(row.hash);
       if (found === undefined) continue;
-      if (found.digest !== hexOf(row.digest)) {
+      if (found.digest !== row.digest) {
         if (created.length > 0) await tx.query(forgetStatement(schema), [hashesOf(created)]);
         throw conflict(found.id, row.notification);
       }
@@ -82,9 +82,9 @@ export async function enqueue(
 /** A notification and what it is known by. */
 export interface KeyedRow {
   notification: EncodedNotification;
-  /** SHA-256 of the business event's identity, a character for each byte: a string costs far less than a Buffer of its own. */
+  /** SHA-256 of the business event's identity, in hex. */
   hash: string;
-  /** SHA-256 of the body, likewise. */
+  /** SHA-256 of the body, in hex. */
   digest: string;
 }
 
@@ -94,15 +94,11 @@ function keyOf({ source, endpoint, type, bizId }: EncodedNotification): string {
 }
 
 function sha256(data: string | Uint8Array): string {
-  return hash('sha256', data, 'binary');
-}
-
-function hexOf(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('hex');
+  return hash('sha256', data, 'hex');
 }
 
 function hashesOf(rows: readonly KeyedRow[]): string {
-  return JSON.stringify(rows.map((row) => hexOf(row.hash)));
+  return JSON.stringify(rows.map((row) => row.hash));
 }
 
 /** One call may name an event twice: the first one counts. @throws {@link PayloadConflictError} if the bytes differ. */
@@ -133,7 +129,7 @@ async function insert(tx: Queryable, schema: string, rows: readonly KeyedRow[]):
   return existing;
 }
 
-/** What is known under the keys of `rows`, by key hash in hex. */
+/** What is known under the keys of `rows`, by key hash. */
 async function readKnown(tx: Queryable, schema: string, rows: readonly KeyedRow[]) {
   const known = await tx.query(knownStatement(schema), [hashesOf(rows)]);
   return new Map(
