@@ -5,7 +5,7 @@ import { checkFlag } from './outbox/check-values.js';
 export interface WorkerOptions {
   /** Most requests in flight in this worker. @default 64 */
   concurrency?: number;
-  /** Most rows claimed ahead of a free slot. How many really are follows the pace of the replies, about 150 ms of work; their waiting counts inside the lease. @default 512 */
+  /** Most rows claimed ahead of a free slot. How many really are follows the pace of the replies, about 150 ms of work; their waiting counts inside the lease. @default 768 */
   prefetch?: number;
   /** How long a claim lasts before another worker may take it, in ms. Must exceed `requestTimeoutMs` and the time to settle. @default 30_000 */
   leaseMs?: number;
@@ -25,7 +25,7 @@ export interface WorkerOptions {
 
 export const workerDefaults = {
   concurrency: 64,
-  prefetch: 512,
+  prefetch: 768,
   leaseMs: 30_000,
   requestTimeoutMs: 10_000,
   connectTimeoutMs: 5_000,

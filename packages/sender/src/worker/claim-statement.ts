@@ -22,15 +22,14 @@ export function claimStatement(
   }
   const pending = `o.state = 0 and o.lane = ${lane}`;
   return `
-with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $1::text::bigint as endpoint_key)`}, busy as materialized (
-  select * from unnest($5::text::bigint[], $6::text::int[]) as b(endpoint_key, in_flight)
-), eligible as materialized (
+with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $1::text::bigint as endpoint_key)`}, eligible as materialized (
   select r.endpoint_key, s.free, s.is_parked
     from ${scope === 'rotation' ? `(select * from ahead union all select * from behind) r` : `one r`}
    cross join lateral (
      -- LIMIT keeps this a look-up per endpoint; a join would read the whole rotation first.
+     -- What is in flight is made an object, once: a list would be walked for each endpoint.
      select ${scope === 'rotation' ? '' : 'least('}least(coalesce(e.max_in_flight, $4::int4), ${rampLimit('coalesce(e.max_in_flight, $4::int4)')})
-              - coalesce((select b.in_flight from busy b where b.endpoint_key = r.endpoint_key), 0)${scope === 'rotation' ? '' : sharedLimits(name)} as free,
+              - coalesce(((select jsonb_object($5::text::text[], $6::text::text[])) ->> r.endpoint_key::text)::int4, 0)${scope === 'rotation' ? '' : sharedLimits(name)} as free,
             $7::boolean and h.parked_until is not null as is_parked,
             e.held_at is null and coalesce(h.rest_until <= now(), true)
               and not ($7::boolean and (coalesce(h.parked_until > now(), false)
@@ -94,7 +93,7 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
 select c.number::text as number, n.id::text as id, c.endpoint_key::text as endpoint_key, e.xmin::text as endpoint_revision,
        n.source, n.endpoint, n.type, n.biz_id, n.subject, coalesce(c.corrected_url, n.url) as url, n.content_type, n.traceparent,
        case when ${isText} then convert_from(n.body, 'UTF8')::varchar end as text, case when not ${isText} then n.body end as body,
-       ${milliseconds('now()')}::text as claimed_at_ms,
+       (select ${milliseconds('now()')}::text) as claimed_at_ms, -- a sub-select: once for all rows
        -- Null for a plain first attempt, which nearly every row is: to tell all of this of each row takes longer than the rest.
        case when c.attempts = 0 and c.lost_claims = 0 and c.waits = 0 and c.round = 1 and c.round_at > now() - interval '1 day'
              and not c.may_have_arrived and not c.duplicate_accepted and n.policy is null and n.max_attempts is null
