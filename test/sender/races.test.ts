@@ -1,11 +1,13 @@
 import { generateSecret, PayloadConflictError, type CallerTransaction, type Enqueued } from '@bestnotify/sender';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { Client, Pool } from 'pg';
 import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { awaitUntil } from '../fixtures/await-until.ts';
 import { databases } from '../fixtures/databases.ts';
+import { sharedPglite } from '../fixtures/pglite.ts';
 import { requiredEnv } from '../fixtures/required-env.ts';
 import { freshOutbox, paid, type Outbox } from './fresh-outbox.ts';
 
@@ -205,6 +207,22 @@ describe('notify from several transactions at once', () => {
       const results = await Promise.allSettled([put(`a${round}`), put(`b${round}`), put(`c${round}`)]);
       expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
     }
+  });
+});
+
+describe("a PGlite of the platform's own", () => {
+  test('is refused as a transaction, and so is drizzle over it', async () => {
+    await using outbox = await freshOutbox(databases[1]?.open ?? expect.fail());
+    await outbox.putEndpoint({ id: 'merchant-42' });
+    const pglite = await sharedPglite();
+
+    for (const tx of [pglite, drizzlePglite(pglite)]) {
+      const refused = outbox.sender.notify(event, { tx });
+      await expect(refused).rejects.toMatchObject({ code: 'SENDER_CONFIGURATION', option: 'tx' });
+      await expect(refused).rejects.toThrow('not a transaction');
+    }
+
+    expect((await outbox.sender.operations.list()).items).toEqual([]);
   });
 });
 

@@ -21,7 +21,7 @@ export type CallerTransaction = Pick<DrizzleLike, 'execute'> | PostgresJsClient 
  * @throws {@link ConfigurationError} if it is none of the clients we know.
  */
 export function overTransaction(tx: CallerTransaction): Queryable {
-  refusePool(tx);
+  refuseDatabase(tx);
   if (isDrizzle(tx)) return overDrizzle(tx);
   if (hasMethod(tx, 'unsafe')) return overPostgresJs(tx as PostgresJsClient);
   if (hasMethod(tx, 'query')) {
@@ -38,18 +38,19 @@ export function overTransaction(tx: CallerTransaction): Queryable {
 }
 
 /**
- * A pool runs each statement on whatever connection is free, outside the transaction that the caller has open elsewhere:
- * the notification would be real although the order is rolled back.
+ * A pool runs each statement on whatever connection is free, outside the transaction that the caller has open elsewhere, and
+ * so does a PGlite, which is no transaction: the notification would be real although the order is rolled back.
  */
-function refusePool(tx: CallerTransaction): void {
+function refuseDatabase(tx: CallerTransaction): void {
   const client: unknown = isDrizzle(tx) ? (tx as { $client?: unknown }).$client : tx;
   const isPool =
     (hasMethod(client, 'begin') && hasMethod(client, 'reserve')) || // postgres.js outside begin()
     (hasMethod(client, 'connect') && typeof (client as { totalCount?: unknown }).totalCount === 'number'); // a Pool of pg
-  if (!isPool) return;
+  const isPglite = hasMethod(client, 'exec') && hasMethod(client, 'transaction'); // its transactions have no transaction()
+  if (!isPool && !isPglite) return;
   throw new ConfigurationError({
     option: 'tx',
-    problem: 'is a pool of connections, not a transaction',
+    problem: `is a ${isPool ? 'pool of connections' : 'PGlite database'}, not a transaction`,
     fix: 'Pass the object that your transaction callback receives, or leave tx out to write at once.',
   });
 }
