@@ -1,4 +1,4 @@
-import type { CallerTransaction } from '@bestnotify/sender';
+import type { CallerTransaction, TransactionalClient } from '@bestnotify/sender';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
@@ -31,6 +31,43 @@ export const callers: readonly Caller[] = [
   { name: 'drizzle over PGlite', open: pglite, begin: beginDrizzlePglite },
   { name: 'PGlite', open: pglite, begin: beginPglite },
 ];
+
+/** A client that `sender.transaction` takes, over each database; closed by the disposer. */
+export interface TransactionalCaller {
+  readonly name: string;
+  readonly open: () => Promise<TestDatabase>;
+  readonly connect: () => Promise<AsyncDisposable & { readonly client: TransactionalClient<CallerTransaction> }>;
+}
+
+export const transactionalCallers: readonly TransactionalCaller[] = [
+  {
+    name: 'drizzle over postgres.js',
+    open: postgresql,
+    connect: () => withPostgresJs((client) => drizzlePostgresJs(client)),
+  },
+  { name: 'drizzle over node-postgres', open: postgresql, connect: connectDrizzleNodePostgres },
+  { name: 'postgres.js', open: postgresql, connect: () => withPostgresJs((client) => client) },
+  {
+    name: 'drizzle over PGlite',
+    open: pglite,
+    connect: async () => neverClosed(drizzlePglite(await sharedPglite())),
+  },
+  { name: 'PGlite', open: pglite, connect: async () => neverClosed(await sharedPglite()) },
+];
+
+function withPostgresJs<C>(wrap: (client: postgres.Sql) => C): Promise<AsyncDisposable & { client: C }> {
+  const client = postgres(requiredEnv('DATABASE_URL'), { max: 1, onnotice: () => undefined });
+  return Promise.resolve({ client: wrap(client), [Symbol.asyncDispose]: () => client.end() });
+}
+
+function connectDrizzleNodePostgres() {
+  const pool = new Pool({ connectionString: requiredEnv('DATABASE_URL'), max: 1 });
+  return Promise.resolve({ client: drizzleNodePostgres(pool), [Symbol.asyncDispose]: () => pool.end() });
+}
+
+function neverClosed<C>(client: C): AsyncDisposable & { client: C } {
+  return { client, [Symbol.asyncDispose]: () => Promise.resolve() };
+}
 
 async function beginDrizzlePostgresJs<T>(work: Work<T>): Promise<T> {
   const client = postgres(requiredEnv('DATABASE_URL'), { max: 1, onnotice: () => undefined });

@@ -1,6 +1,7 @@
-import { PayloadConflictError, UnknownEndpointError } from '@bestnotify/sender';
+import { ConfigurationError, createSender, PayloadConflictError, UnknownEndpointError } from '@bestnotify/sender';
+import { Pool } from 'pg';
 import { describe, expect, test } from 'vitest';
-import { callers } from './callers.ts';
+import { callers, transactionalCallers } from './callers.ts';
 import { freshOutbox, paid } from './fresh-outbox.ts';
 
 describe.each(callers)("in a transaction of the caller's, through $name", ({ open, begin }) => {
@@ -84,6 +85,73 @@ describe.each(callers)("in a transaction of the caller's, through $name", ({ ope
       events.map((event, n) => [event.bizId, results[n]?.id]).sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1)),
     );
   });
+});
+
+describe.each(transactionalCallers)('in sender.transaction, through $name', ({ open, connect }) => {
+  const event = { endpoint: 'merchant-42', ...paid };
+
+  test('notify and notifyMany without { tx } are refused at once and written nowhere; with it they commit', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'merchant-42' });
+    await using connected = await connect();
+    const { sender } = outbox;
+
+    const kept = await sender.transaction(connected.client, async (tx) => {
+      for (const forgetful of [() => sender.notify(event), () => sender.notifyMany([event], {})]) {
+        const refused = forgetful();
+        await expect(refused).rejects.toMatchObject({ code: 'SENDER_CONFIGURATION', option: 'tx' });
+        await expect(refused).rejects.toThrow('inside sender.transaction');
+      }
+      return sender.notify({ ...event, bizId: 'PAY2' }, { tx });
+    });
+
+    expect((await sender.operations.list()).items.map((item) => item.id)).toEqual([kept.id]);
+    expect(await sender.notify(event)).toMatchObject({ created: true });
+    expect(await countRows(outbox)).toBe(2);
+  });
+
+  test('a forgotten { tx } leaves nothing behind when the business transaction rolls back because of it', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'merchant-42' });
+    await using connected = await connect();
+
+    const rolledBack = outbox.sender.transaction(connected.client, () => outbox.sender.notify(event));
+
+    await expect(rolledBack).rejects.toBeInstanceOf(ConfigurationError);
+    expect(await countRows(outbox)).toBe(0);
+  });
+
+  test('what was started inside and goes on after the commit, or the rollback, may notify without { tx }', async () => {
+    await using outbox = await freshOutbox(open);
+    await outbox.putEndpoint({ id: 'merchant-42' });
+    await using connected = await connect();
+    const { sender } = outbox;
+    for (const [bizId, fails] of [['AFTER_COMMIT', false] as const, ['AFTER_ROLLBACK', true] as const]) {
+      let end = (): void => undefined;
+      const ended = new Promise<void>((resolve) => (end = resolve));
+      let later: Promise<unknown> | undefined;
+      const transaction = sender.transaction(connected.client, () => {
+        later = ended.then(() => sender.notify({ ...event, bizId }));
+        return fails ? Promise.reject(new Error('the order was refused')) : Promise.resolve();
+      });
+      await transaction.catch(() => undefined);
+      end();
+      expect(await later).toMatchObject({ created: true });
+    }
+  });
+});
+
+test.each([
+  ['nothing', undefined],
+  ['null', null],
+  ['an object', {}],
+  ['a URL', 'postgres://127.0.0.1/orders'],
+  ['a pool of pg', new Pool()],
+])('sender.transaction refuses %s as a client, and says what to do with pg', async (_what, client) => {
+  const sender = createSender({ source: 'acme-pay', database: 'postgres://127.0.0.1:1/none' });
+  const refused = sender.transaction(client as never, () => Promise.resolve());
+  await expect(refused).rejects.toMatchObject({ code: 'SENDER_CONFIGURATION', option: 'client' });
+  await expect(refused).rejects.toThrow(/drizzle.*postgres\.js.*PGlite.*pg.*nudge\(\)/);
 });
 
 async function countRows({ query }: Awaited<ReturnType<typeof freshOutbox>>): Promise<number> {

@@ -5,6 +5,7 @@ import { withoutAlertSecrets } from './alerts/channel-vault.js';
 import { openAlerts } from './alerts/open-alerts.js';
 import { refuseAlertSource } from './alerts/reserved-source.js';
 import type { Enqueued } from './enqueue/enqueue.js';
+import { createTransactions, type TransactionalClient } from './enqueue/host-transactions.js';
 import { notifyMany, type NotificationInput, type NotifyContext, type NotifyOptions } from './enqueue/notify.js';
 import { createHooks, type EventName, type Hooks, type Listener } from './hooks.js';
 import { resolveWorkerOptions, type ResolvedWorkerOptions, type WorkerOptions } from './options.js';
@@ -37,17 +38,6 @@ import { runOnce, type Worker } from './worker.js';
 import { createDeliverer, delivererDefaults } from './worker/deliver.js';
 import type { PassSummary, WorkerParts } from './pipeline/pipeline.js';
 
-/** A drizzle database, a PGlite, or a postgres.js client. */
-export type TransactionalClient<Tx> =
-  | { transaction(work: (tx: Tx) => Promise<unknown>): PromiseLike<unknown> }
-  | {
-      // postgres.js overloads it, and TypeScript infers Tx from the last overload alone.
-      begin: {
-        (work: (tx: Tx) => Promise<unknown>): PromiseLike<unknown>;
-        (options: string, work: (tx: Tx) => Promise<unknown>): PromiseLike<unknown>;
-      };
-    };
-
 /** The platform's side: an outbox, and workers that empty it. */
 export interface Sender {
   readonly source: string;
@@ -75,7 +65,10 @@ export interface Sender {
   /**
    * Runs `work` in a transaction of the host's own client (drizzle, or postgres.js) and wakes the workers right after it commits.
    *
-   * A transaction begun in any other way is as good; its notifications are found by the next poll, or after `nudge()`.
+   * A transaction begun in any other way is as good; its notifications are found by the next poll, or after `nudge()`. Inside
+   * `work`, `notify` without `{ tx }` is refused: it would be written outside of the transaction.
+   *
+   * @throws ConfigurationError if `client` cannot begin a transaction, as a client or a pool of `pg` cannot.
    */
   transaction<Tx, T>(client: TransactionalClient<Tx>, work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Something was committed: workers look at the outbox now instead of at their next poll. */
@@ -160,6 +153,7 @@ export function createSender(options: SenderOptions): Sender {
     maintenance: { database, schema, source, hooks, defaultPolicy, random, retention: checked.retention },
     wakeUp: openWakeUp({ url: options.database ?? process.env['DATABASE_URL'], database, hooks, ...checked }),
   });
+  const transactions = createTransactions(nudge);
   const sender: Sender = {
     source,
     migrate: (migrateOptions) => migrate(database, schema, migrateOptions),
@@ -184,13 +178,10 @@ export function createSender(options: SenderOptions): Sender {
     },
     notifyMany: async (notifications, notifyOptions) => {
       refuseAlertSource(source);
+      if (notifyOptions?.tx === undefined) transactions.refuseIfOpen();
       return notifyMany(endpoints, notifications, notifyOptions);
     },
-    transaction: async (client, work) => {
-      const result = await ('begin' in client ? client.begin(work) : client.transaction(work));
-      nudge();
-      return result as Awaited<ReturnType<typeof work>>; // both give back what `work` resolved to
-    },
+    transaction: transactions.run,
     nudge,
     startWorker: (workerOptions) => {
       meter();

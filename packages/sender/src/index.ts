@@ -4,8 +4,9 @@ export { alertKinds, alertType, type Alert, type AlertEntry, type AlertKind } fr
 export type { AlertChannel, ContactChannel } from './alerts/alert-channel.js';
 export type { AlertText } from './alerts/alert-words.js';
 export { alertsDefaults, type AlertsOptions } from './alerts/alerts-options.js';
-export { createSender, type Sender, type TransactionalClient } from './create-sender.js';
+export { createSender, type Sender } from './create-sender.js';
 export type { Enqueued } from './enqueue/enqueue.js';
+export type { TransactionalClient } from './enqueue/host-transactions.js';
 export type { RawBody } from './enqueue/limits.js';
 export type { NotificationInput, NotifyOptions, TypeOptions } from './enqueue/notify.js';
 export type { CallerTransaction } from './enqueue/transactions.js';
