@@ -101,6 +101,16 @@ describe('options that cannot work are refused at construction, by name', () => 
   test('stores', () => {
     expect(() => memoryStore({ maxRecords: 0 })).toThrow(/maxRecords/);
     expect(() => redisStore({} as never, { prefix: '{x}' })).toThrow(/prefix/);
+    for (const client of [
+      'redis://127.0.0.1',
+      undefined,
+      null,
+      {},
+      { evalSha: () => undefined, del: () => undefined },
+    ]) {
+      expect(() => redisStore(client as never)).toThrow(ConfigurationError);
+      expect(() => redisStore(client as never)).toThrow(/client .*redisStore\(new Redis\(url\)\)/);
+    }
     expect(() => postgresInbox({ database: {} })).toThrow(/database/);
     expect(() => postgresInbox({ database: undefined as never })).toThrow(/database/);
     expect(() => postgresInbox({ database: { query: () => undefined }, schema: 'a"; drop' })).toThrow(/schema/);

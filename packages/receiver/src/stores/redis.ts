@@ -24,14 +24,26 @@ export const redisStoreDefaults: Required<RedisStoreOptions> = { prefix: 'bestno
  * the record is written runs the handler again, and a failover can lose the last records. `postgresInbox` closes both.
  *
  * @param client - an ioredis `Redis` or `Cluster`. It stays yours: the store never closes it.
- * @throws {@link ConfigurationError} if `prefix` is empty or has braces, which would move the keys to another Cluster slot.
+ * @throws {@link ConfigurationError} if `client` is no ioredis client, or `prefix` is empty or has braces, which would move the keys to another Cluster slot.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   const { prefix, onWarning } = { ...redisStoreDefaults, ...options };
   if (!/^[^{}\s]+$/.test(prefix)) {
     throw new ConfigurationError({ option: 'prefix', problem: 'must be non-empty, without white space and braces' });
   }
+  if (!isClient(client)) {
+    throw new ConfigurationError({
+      option: 'client',
+      problem: 'must be a Redis or Cluster of ioredis: redisStore(new Redis(url))',
+    });
+  }
   return new RedisStore(client, prefix, onWarning);
+}
+
+function isClient(given: unknown): given is RedisClient {
+  if (typeof given !== 'object' || given === null) return false;
+  const commands = ['evalsha', 'eval', 'del', 'info'] as const;
+  return commands.every((command) => typeof (given as Partial<RedisClient>)[command] === 'function');
 }
 
 class RedisStore implements Store {
