@@ -62,7 +62,9 @@ export class StoreTimeoutError extends ReceiverError {
   readonly code = 'RECEIVER_STORE_TIMEOUT';
 
   constructor(facts: { verb: string; timeoutMs: number }) {
-    super(`The store did not answer ${facts.verb} within ${facts.timeoutMs} ms.`);
+    super(
+      `The store did not answer ${facts.verb} within ${facts.timeoutMs} ms. Is the Redis or the database behind it running and reachable?`,
+    );
   }
 }
 
