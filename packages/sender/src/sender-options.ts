@@ -3,6 +3,7 @@ import type { AlertsOptions } from './alerts/alerts-options.js';
 import type { TypeOptions } from './enqueue/notify.js';
 import { ConfigurationError } from './errors.js';
 import type { EndpointInput } from './outbox/endpoints.js';
+import { checkList, checkObject } from './outbox/check-values.js';
 import { checkWhole } from './options.js';
 import { checkRetention, type Retention } from './outbox/operations/retention.js';
 import type { DatabaseOption } from './outbox/open-database.js';
@@ -85,6 +86,7 @@ export const senderDefaults = {
 export function checkSenderOptions(
   options: SenderOptions,
 ): Required<Omit<SenderOptions, 'database' | 'logger' | 'alerts'>> {
+  checkObject('options', options);
   const { source, schema = senderDefaults.schema, policy = senderDefaults.policy, policies = {} } = options;
   const { wakeUp = senderDefaults.wakeUp, types = {}, acks = {}, endpointDefaults = {} } = options;
   const { allowPrivateNetwork = [], denyNetwork = [], allowedPorts = defaultPorts } = options;
@@ -99,6 +101,9 @@ export function checkSenderOptions(
     });
   }
   quoteSchema(schema);
+  for (const [option, value] of Object.entries({ policies, types, acks, endpointDefaults, postgres, secretStorage })) {
+    checkObject(option, value);
+  }
   checkOwnPolicies(policies);
   resolvePolicy(policy, policies);
   if (!['poll', 'notify'].includes(wakeUp)) {
@@ -119,7 +124,10 @@ export function checkSenderOptions(
   checkPorts(allowedPorts);
   checkPostgres(postgres);
   checkLogger(options.logger);
-  if (retention !== false) checkRetention(retention, 'retention.');
+  if (retention !== false) {
+    checkObject('retention', retention);
+    checkRetention(retention, 'retention.');
+  }
   return {
     ...{ source, schema, policy, policies, wakeUp, types, acks, endpointDefaults },
     ...{ allowPrivateNetwork, denyNetwork, allowedPorts, postgres, secretStorage, retention },
@@ -132,8 +140,10 @@ export function abandonedTypes(types: Readonly<Record<string, TypeRules>>): stri
 }
 
 function checkTypes(types: Readonly<Record<string, TypeRules>>, policies: Readonly<Record<string, PolicyRule>>): void {
-  for (const [type, { policy, maxAttempts, lane, giveUp }] of Object.entries(types)) {
+  for (const [type, rules] of Object.entries(types)) {
     const option = `types.${type}`;
+    checkObject(option, rules);
+    const { policy, maxAttempts, lane, giveUp } = rules;
     if (policy !== undefined) resolvePolicy(policy, policies, `${option}.policy`);
     if (maxAttempts !== undefined) checkWhole(`${option}.maxAttempts`, maxAttempts, 1, maxAttemptsLimit);
     if (lane !== undefined && !['urgent', 'normal'].includes(lane)) {
@@ -166,8 +176,9 @@ function checkAcks(acks: Readonly<Record<string, AckFunction>>): void {
 }
 
 function checkPorts(ports: NonNullable<UrlRules['allowedPorts']>): void {
+  checkList('allowedPorts', ports, { what: 'ports and pairs such as [443, [8000, 8999]]' });
   for (const [index, port] of ports.entries()) {
-    const [from, to] = typeof port === 'number' ? [port, port] : port;
+    const [from, to] = Array.isArray(port) ? (port as readonly [number, number]) : [port as number, port as number];
     checkWhole(`allowedPorts[${index}]`, from, 1, 65_535);
     checkWhole(`allowedPorts[${index}]`, to, from, 65_535);
   }
@@ -175,7 +186,10 @@ function checkPorts(ports: NonNullable<UrlRules['allowedPorts']>): void {
 
 function checkLogger(logger: Logger | undefined): void {
   const levels = ['debug', 'info', 'warn', 'error'] as const;
-  if (logger !== undefined && !levels.every((level) => typeof (logger as Partial<Logger>)[level] === 'function')) {
+  if (
+    logger !== undefined &&
+    !levels.every((level) => typeof (logger as Partial<Logger> | null)?.[level] === 'function')
+  ) {
     throw new ConfigurationError({
       option: 'logger',
       problem: `must have the methods ${levels.join(', ')}`,

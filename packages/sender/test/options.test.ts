@@ -1,4 +1,10 @@
-import { ConfigurationError, createSender, type SenderOptions, type WorkerOptions } from '@bestnotify/sender';
+import {
+  ConfigurationError,
+  createSender,
+  isSenderError,
+  type SenderOptions,
+  type WorkerOptions,
+} from '@bestnotify/sender';
 import { describe, expect, test } from 'vitest';
 import { marginOf, resolveWorkerOptions } from '../src/options.ts';
 import { version } from '../src/version.ts';
@@ -56,6 +62,41 @@ describe('a sender that cannot work is refused when it is made', () => {
     const { option, message } = refusal(options);
     expect(option).toBe(named);
     expect(message).toContain(`Option ${named}`);
+  });
+
+  test.each<[option: string, options: Partial<Record<keyof SenderOptions, unknown>>, says: string]>([
+    [
+      'allowPrivateNetwork',
+      { allowPrivateNetwork: true },
+      "must be a list of networks such as ['127.0.0.0/8']. `true` is only for endpoints.",
+    ],
+    ['denyNetwork', { denyNetwork: '10.0.0.0/8' }, "must be a list of networks such as ['127.0.0.0/8']."],
+    ['allowedPorts', { allowedPorts: 443 }, 'must be a list of ports and pairs such as [443, [8000, 8999]].'],
+    ['types', { types: ['payment'] }, 'must be an object.'],
+    ['types.payment', { types: { payment: 'urgent' } }, 'must be an object.'],
+    ['secretStorage.keys', { secretStorage: { keys: 'c2hvcnQ=' } }, 'must be a list of keys such as [{ id, key }].'],
+    ['alerts.kinds', { alerts: { kinds: 'dead' } }, 'must be a list of'],
+  ])('the wrong kind of %s is named, with what belongs there: %o', (named, options, says) => {
+    const { option, message } = refusal(options);
+    expect(option).toBe(named);
+    expect(message).toContain(`Option ${named} ${says}`);
+  });
+
+  const absurd = [null, true, 7, '', 'x', [], [null], [7], ['x'], [[null]], {}, { a: null }, { a: 7 }, () => undefined];
+  const deeper = ['keys', 'resolve', 'maxConnections', 'settledDays', 'channels', 'email', 'heartbeat', 'kinds', 'ops'];
+  const everyOption = {
+    ...{ source: '', database: '', schema: '', postgres: '', policy: '', policies: '', types: '', acks: '' },
+    ...{ secretStorage: '', endpointDefaults: '', allowPrivateNetwork: '', denyNetwork: '', allowedPorts: '' },
+    ...{ alerts: '', retention: '', wakeUp: '', logger: '' },
+  } satisfies Record<keyof SenderOptions, string>;
+  test.each(Object.keys(everyOption))('%s of any kind is taken, or refused with an error of ours', (option) => {
+    for (const value of [...absurd, ...deeper.flatMap((member) => absurd.map((of) => ({ [member]: of })))]) {
+      try {
+        createSender({ source: 'acme-pay', database, [option]: value });
+      } catch (error) {
+        expect(isSenderError(error), `${option}: ${JSON.stringify(value)}: ${String(error)}`).toBe(true);
+      }
+    }
   });
 
   test('and everything that may be left out may be left out', async () => {

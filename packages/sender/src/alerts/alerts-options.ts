@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js';
+import { checkList, checkObject } from '../outbox/check-values.js';
 import { checkWhole } from '../options.js';
 import { resolvePolicy, type PolicyRule } from '../rules/policies.js';
 import type { UrlRules } from '../rules/urls.js';
@@ -77,6 +78,7 @@ export interface AlertsChecks {
 
 /** @throws {@link ConfigurationError} naming the option; the message holds no URL and no secret. */
 export function resolveAlerts(given: AlertsOptions, { policies, urlRules }: AlertsChecks): ResolvedAlerts {
+  checkObject('alerts', given);
   const { channels = {}, email, heartbeat, kinds = alertKinds } = given;
   const { locale = alertsDefaults.locale, windowMs = alertsDefaults.windowMs } = given;
   const { longestWindowMs = Math.max(alertsDefaults.longestWindowMs, windowMs) } = given;
@@ -87,6 +89,10 @@ export function resolveAlerts(given: AlertsOptions, { policies, urlRules }: Aler
   checkWhole('alerts.longestWindowMs', longestWindowMs, windowMs, 7 * 86_400_000);
   checkWhole('alerts.overdueMs', overdueMs, 1_000, 7 * 86_400_000);
   checkWhole('alerts.checkEveryMs', checkEveryMs, 10, 3_600_000);
+  checkObject('alerts.channels', channels);
+  if (email !== undefined) checkObject('alerts.email', email);
+  if (heartbeat !== undefined) checkObject('alerts.heartbeat', heartbeat);
+  checkList('alerts.kinds', kinds, { what: alertKinds.join(', ') });
   for (const kind of kinds) {
     if (!alertKinds.includes(kind)) {
       throw new ConfigurationError({ option: 'alerts.kinds', problem: `must be of ${alertKinds.join(', ')}` });

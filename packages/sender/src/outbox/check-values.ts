@@ -49,3 +49,17 @@ export function checkFlag(option: string, value: boolean | undefined): void {
     throw new ConfigurationError({ option, problem: 'must be true or false' });
   }
 }
+
+/** @throws {@link ConfigurationError} unless it is an object that is no list. */
+export function checkObject(option: string, value: object): void {
+  if (typeof value !== 'object' || (value as object | null) === null || Array.isArray(value)) {
+    throw new ConfigurationError({ option, problem: 'must be an object' });
+  }
+}
+
+/** @throws {@link ConfigurationError} unless it is a list; `of` says what it lists, with an example. */
+export function checkList(option: string, value: readonly unknown[], of: { what: string; fix?: string }): void {
+  if (Array.isArray(value)) return;
+  const { what, ...fix } = of;
+  throw new ConfigurationError({ option, problem: `must be a list of ${what}`, ...fix });
+}

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigurationError } from '../errors.js';
+import { checkList, checkObject, checkText } from './check-values.js';
 import { SecretSealError } from './errors.js';
 
 /** How secrets are kept. Without any of it they are stored as they are, and a warning says so once. */
@@ -41,6 +42,7 @@ const tagBytes = 16;
  * @throws {@link ConfigurationError} for a key that is not base64 of 32 bytes.
  */
 export function createVault(options: SecretStorageOptions, warn: (message: string) => void): Vault {
+  checkKeys(options);
   const keys = new Map((options.keys ?? environmentKeys()).map(({ id, key }) => [checkId(id), parseKey(id, key)]));
   const [currentId] = keys.keys();
   const { resolve } = options;
@@ -108,6 +110,19 @@ function additionalData({ source, endpoint, keyId }: SecretPlace): Buffer {
 function environmentKeys(): { id: string; key: string }[] {
   const key = process.env['BESTNOTIFY_SECRET_KEY'];
   return key === undefined || key === '' ? [] : [{ id: 'env', key }];
+}
+
+function checkKeys({ keys, resolve }: SecretStorageOptions): void {
+  if (keys !== undefined) {
+    checkList('secretStorage.keys', keys, { what: 'keys such as [{ id, key }]' });
+    for (const [index, each] of keys.entries()) {
+      checkObject(`secretStorage.keys[${index}]`, each);
+      checkText(`secretStorage.keys[${index}].key`, each.key);
+    }
+  }
+  if (resolve !== undefined && typeof resolve !== 'function') {
+    throw new ConfigurationError({ option: 'secretStorage.resolve', problem: 'must be a function' });
+  }
 }
 
 function checkId(id: string): string {

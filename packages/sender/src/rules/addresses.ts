@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { ConfigurationError } from '../errors.js';
+import { checkList } from '../outbox/check-values.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -133,9 +134,13 @@ function findBlock(address: Address): Block | undefined {
 /**
  * Parses the networks of a deny list.
  *
- * @throws {@link ConfigurationError} naming the entry that is not a network.
+ * @throws {@link ConfigurationError} if it is no list, or naming the entry that is not a network.
  */
 export function parseNetworks(texts: readonly string[], option: string): Network[] {
+  checkList(option, texts, {
+    what: "networks such as ['127.0.0.0/8']",
+    ...((texts as unknown) === true && { fix: '`true` is only for endpoints.' }),
+  });
   return texts.map((text, index) => {
     const network = parseNetwork(text);
     if (network === undefined) {
@@ -179,6 +184,7 @@ function isInside(network: Network, outer: Network): boolean {
 }
 
 function parseNetwork(text: string): Network | undefined {
+  if (typeof text !== 'string') return undefined;
   const [host = '', prefix, ...rest] = text.split('/');
   if (
     isIP(host) === 0 ||
