@@ -78,6 +78,28 @@ test('a closed database may be opened by another process, and again by this one'
   await sender.close();
 }, 60_000);
 
+test('a closed sender refuses what needs the database, and leaves it closed', async () => {
+  const sender = openHere();
+  await sender.migrate();
+  await sender.close();
+  await sender.close();
+
+  for (const call of [
+    () => sender.notify({ endpoint: 'merchant-42', ...paid, bizId: 'LATE' }),
+    () => sender.migrate(),
+    () => sender.operations.list(),
+    () => sender.endpoints.list(),
+    () => sender.runOnce(),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: 'SENDER_CLOSED' });
+  }
+  expect(() => sender.startWorker()).toThrow('This sender is closed');
+  expect(existsSync(`${directory}.lock`)).toBe(false);
+
+  await using another = openHere();
+  expect((await another.operations.list({ bizId: 'LATE' })).items).toEqual([]);
+}, 60_000);
+
 test('after a SIGKILL the stale lock is taken over by exactly one of several, and no acknowledged row is missing', async () => {
   await using killed = startPlatform();
   await killed.line(/^open/, 60_000);

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createSender } from '@bestnotify/sender';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { Pool } from 'pg';
 import { expect, test } from 'vitest';
@@ -72,9 +73,18 @@ test('over a drizzle database that the platform opened with node-postgres everyt
     await outbox.sender.operations.holdEndpoint('merchant-42');
     expect((await outbox.sender.operations.list({ state: 'delivered' })).items).toHaveLength(20);
     await outbox.sender.close();
+    await expect(outbox.sender.notify(event)).rejects.toMatchObject({ code: 'SENDER_CLOSED' });
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   }
   await pool.end();
+});
+
+test('a sender that is closed before it ever connected does not connect any more', async () => {
+  const sender = createSender({ source: 'acme-pay', database: requiredEnv('DATABASE_URL') });
+  await sender.close();
+  await sender.close();
+  await expect(sender.notify(event)).rejects.toMatchObject({ code: 'SENDER_CLOSED' });
+  expect(() => sender.startWorker()).toThrow('This sender is closed');
 });
 
 test('a delivery updates its row twice, once without touching an index, and its body never, so that little is left for the vacuum (R169)', async () => {

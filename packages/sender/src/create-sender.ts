@@ -18,13 +18,14 @@ import {
   type EndpointInput,
 } from './outbox/endpoints.js';
 import { columnsOf } from './outbox/endpoint-columns.js';
-import { SchemaMissingError } from './outbox/errors.js';
+import { SchemaMissingError, SenderClosedError } from './outbox/errors.js';
 import { createFingerprinter } from './outbox/fingerprint.js';
 import { migrate, printMigrations, type MigrateOptions } from './outbox/migrate.js';
 import { openDatabase } from './outbox/open-database.js';
 import { isPostgresUrl, openListener } from './outbox/open-postgres.js';
 import type { Database } from './outbox/database.js';
 import { createOperations, type Operations } from './outbox/operations/index.js';
+import { untilClosed } from './outbox/until-closed.js';
 import { createVault } from './outbox/vault.js';
 import { parseAllowedNetworks, parseNetworks } from './rules/addresses.js';
 import type { UrlRules } from './rules/urls.js';
@@ -82,7 +83,10 @@ export interface Sender {
   readonly inFlight: number;
   on<Name extends EventName>(name: Name, listener: Listener<Name>): Sender;
   off<Name extends EventName>(name: Name, listener: Listener<Name>): Sender;
-  /** Stops this sender's workers and closes the connections it opened itself. */
+  /**
+   * Stops this sender's workers and closes the connections it opened itself. What needs them later is refused with
+   * SenderClosedError; a second call is harmless.
+   */
   close(): Promise<void>;
 }
 
@@ -94,7 +98,7 @@ export interface Sender {
 export function createSender(options: SenderOptions): Sender {
   const checked = checkSenderOptions(options);
   const { source, schema, policies } = checked;
-  const database = namingMissingTables(openDatabase(options.database, checked.postgres), schema);
+  const database = untilClosed(namingMissingTables(openDatabase(options.database, checked.postgres), schema));
   const hooks = createHooks();
   const vault = withoutAlertSecrets(
     createVault(checked.secretStorage, (message) => process.emitWarning(message, { code: 'BESTNOTIFY_PLAIN_SECRETS' })),
@@ -154,6 +158,7 @@ export function createSender(options: SenderOptions): Sender {
     wakeUp: openWakeUp({ url: options.database ?? process.env['DATABASE_URL'], database, hooks, ...checked }),
   });
   const transactions = createTransactions(nudge);
+  let isClosed = false;
   const sender: Sender = {
     source,
     migrate: (migrateOptions) => migrate(database, schema, migrateOptions),
@@ -184,6 +189,7 @@ export function createSender(options: SenderOptions): Sender {
     transaction: transactions.run,
     nudge,
     startWorker: (workerOptions) => {
+      if (isClosed) throw new SenderClosedError();
       meter();
       return residents.start(workerOptions);
     },
@@ -211,6 +217,7 @@ export function createSender(options: SenderOptions): Sender {
       return sender;
     },
     close: async () => {
+      isClosed = true;
       await residents.stop();
       endMetering?.();
       await database.close();

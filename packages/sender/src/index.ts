@@ -34,6 +34,7 @@ export {
   SecretInUseError,
   SecretMismatchError,
   SecretSealError,
+  SenderClosedError,
   UnknownEndpointError,
   UnknownNotificationError,
 } from './outbox/errors.js';

@@ -181,6 +181,18 @@ export class SchemaMissingError extends SenderError {
   }
 }
 
+/** The sender was closed, and what was called needs its database or its workers. Nothing was written. */
+export class SenderClosedError extends SenderError {
+  override readonly name = 'SenderClosedError';
+  readonly code = 'SENDER_CLOSED';
+
+  constructor() {
+    super(
+      'This sender is closed; nothing was written. Call close() when nothing uses it any more, or make another one with createSender.',
+    );
+  }
+}
+
 /** Another process has the embedded database open; two would silently lose rows. */
 export class DatabaseLockedError extends SenderError {
   override readonly name = 'DatabaseLockedError';

@@ -58,6 +58,7 @@ export function createWakeUp(parts: {
   };
   return {
     announce() {
+      if (isClosed) return;
       announcing ??= setTimeout(() => {
         announcing = undefined;
         void notify('due');
