@@ -101,6 +101,38 @@ test('R089 what the receiver refused, what was no answer and what was a wrong on
   expect(judge({ kind: 'no-answer', error: 'x', durationMs: 1 })).toMatchObject({ because: 'no-answer' });
 });
 
+test.each([
+  ['handler-error', /their handler threw/],
+  ['store-unavailable', /Redis or PostgreSQL/],
+  ['invalid-signature', /another secret/],
+  ['stale-timestamp', /clock/],
+  ['wrong-audience', /source or to/],
+  ['malformed', /onInvalid/],
+  ['too-large', /maxBodyBytes/],
+  ['unsupported-encoding', /compressed/],
+  ['body-timeout', /bodyTimeoutMs/],
+  ['method-not-allowed', /POST/],
+  ['raw-body-missing', /body parser/],
+] as const)("our receiver's reason %s comes with what to do, under every rule", (reason, hint) => {
+  const { status } = replies[reason];
+  for (const ack of ['success', 'status', 'json-code', 'own']) {
+    expect(judge(replied({ status, reason, body: 'fail' }), { ack, acks: { own: () => true } })).toMatchObject({
+      because: reason,
+      hint: expect.stringMatching(hint) as string,
+    });
+  }
+});
+
+test.each([
+  ['that mends itself', { status: 409, reason: 'in-progress' }],
+  ['that was asked for', { status: 503, reason: 'retry-later' }],
+  ['of another status', { status: 502, reason: 'handler-error' }],
+  ['that is none of ours', { status: 500, reason: 'constructor' }],
+  ['that is missing', { status: 401 }],
+])('a reason %s has no hint', (_what, reply) => {
+  expect(judge(replied({ ...reply, body: 'fail' }))).not.toHaveProperty('hint');
+});
+
 test.each(['success', 'status', 'json-code', 'own'])(
   'R091 no rule takes a redirect for an acknowledgement: %s',
   (ack) => {
