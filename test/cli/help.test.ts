@@ -46,7 +46,7 @@ test('an unknown command, an unknown option and a missing argument are errors on
   ]) {
     const { code, stdout, stderr } = await start(args).ended;
     expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: .+\n/);
+    expect(stderr).toMatch(/^error: .+ \(CLI_USAGE\)\n/);
   }
 });
 

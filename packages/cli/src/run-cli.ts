@@ -1,5 +1,5 @@
 import { systemClock } from '@bestnotify/protocol';
-import { CommanderError, type Command } from 'commander';
+import { CommanderError, type Command, type OutputConfiguration } from 'commander';
 import { buildProgram } from './build-program.js';
 import type { Runner } from './command.js';
 import { exitCodes } from './exit-codes.js';
@@ -29,6 +29,7 @@ export async function runCli(args: readonly string[], streams: Streams): Promise
     writeErr: (text) => {
       if (!isJson) streams.stderr.write(text);
     },
+    outputError: (text, write) => write(text.replace('\n', ' (CLI_USAGE)\n')),
   });
   try {
     await program.parseAsync([...args], { from: 'user' });
@@ -41,10 +42,7 @@ export async function runCli(args: readonly string[], streams: Streams): Promise
   return code;
 }
 
-function configure(
-  command: Command,
-  output: { writeOut: (text: string) => void; writeErr: (text: string) => void },
-): void {
+function configure(command: Command, output: OutputConfiguration): void {
   command.exitOverride().configureOutput(output);
   for (const each of command.commands) configure(each, output);
 }
