@@ -38,6 +38,20 @@ test('changing one setting of an endpoint leaves the others, and its secret, as 
   expect(after).toEqual({ ...before, policy: 'wechat' });
 });
 
+test('what the library refuses is said in options of the command line', async () => {
+  const put = ['endpoints', 'put', 'refused', '--url'];
+  for (const [args, code, says] of [
+    [[...put, 'http://shop.example/notify', '--generate-secret'], 'SENDER_ENDPOINT_URL', '(--allow-http)'],
+    [[...put, 'https://shop.example/notify'], 'SENDER_CONFIGURATION', '--generate-secret makes one'],
+    [['send', 'refused', '--type', 't', '--biz-id', 'B1'], 'SENDER_UNKNOWN_ENDPOINT', 'with bestnotify endpoints put,'],
+    [['send', 'refused', '--type', 't', '--biz-id', 'B1'], 'SENDER_UNKNOWN_ENDPOINT', 'give --to, --url and a secret'],
+  ] as const) {
+    const { stderr } = await cli.run(args);
+    expect(stderr).toContain(says);
+    expect(stderr).toContain(`(${code})`);
+  }
+});
+
 test('a secret comes from stdin, and one that is none is refused without being repeated', async () => {
   const [rotated] = await cli.lines(['endpoints', 'rotate-secret', 'kept', '--overlap-hours', '1']);
   expect(rotated).toEqual({ id: anyText, secret: matching(/^whsec_/) });
@@ -115,6 +129,15 @@ test('close needs a note, resend a settled one, and an unknown id is said as suc
   ]) {
     const { code, stderr } = await cli.run([...args, '--json']);
     expect([code, parseLines(stderr)]).toMatchObject([1, [{ error: { code: 'SENDER_UNKNOWN_NOTIFICATION' } }]]);
+  }
+  for (const args of [
+    ['resend', 'ORDER7'],
+    ['cancel', 'ORDER7'],
+    ['forward', 'ORDER7', '--to', 'http://127.0.0.1:1/'],
+  ]) {
+    const { code, stderr } = await cli.run(args);
+    expect([code, stderr]).toEqual([1, containing(`and ${args[0]!} takes the id of one notification (ntf_…)`)]);
+    expect(stderr).toContain('bestnotify show ORDER7 finds it');
   }
   const nothing = await cli.run(['show', 'NO-SUCH-ORDER']);
   expect([nothing.code, nothing.stdout]).toEqual([1, '']);

@@ -4,6 +4,7 @@ import { buildProgram } from './build-program.js';
 import type { Runner } from './command.js';
 import { exitCodes } from './exit-codes.js';
 import { createInterruption } from './interruption.js';
+import { inOwnWords } from './output/in-own-words.js';
 import { printableJson } from './output/printable.js';
 import { createTerminal, type Streams, type Terminal } from './output/terminal.js';
 
@@ -55,7 +56,7 @@ function tellError(error: unknown, terminal: Terminal, isJson: boolean): number 
     return error.exitCode;
   }
   const { code } = (typeof error === 'object' && error !== null ? error : {}) as { code?: unknown };
-  const message = messageOf(error);
+  const message = inOwnWords(messageOf(error));
   const name = typeof code === 'string' ? code : 'CLI_UNEXPECTED';
   if (isJson) tellJson(terminal, name, message);
   else terminal.note(`bestnotify: ${message} (${name})`);

@@ -1,6 +1,7 @@
 import type { Action, Sender } from '@bestnotify/sender';
 import { auditOf } from '../actor.js';
 import { addCommand, auditOptions, connectionOptions, type CommandSpec } from '../command.js';
+import { checkNotificationId } from '../input/check-notification-id.js';
 import { withSender, type ConnectionOptions } from '../connect.js';
 
 interface Options extends ConnectionOptions {
@@ -30,6 +31,7 @@ function act(
     },
     action: ({ terminal }, options, [id = '']) =>
       withSender(terminal.streams, options, async (sender) => {
+        checkNotificationId(id, facts.verb);
         await facts.work(sender, id, auditOf(terminal.streams, options));
         await (options.json === true
           ? terminal.json({ id, action: facts.verb })

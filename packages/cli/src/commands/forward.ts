@@ -13,6 +13,7 @@ import { addCommand, connectionOptions, secretOptions } from '../command.js';
 import { withSender, type ConnectionOptions } from '../connect.js';
 import { InputError, UsageError } from '../errors.js';
 import { exitCodes } from '../exit-codes.js';
+import { checkNotificationId } from '../input/check-notification-id.js';
 import { requireSecrets } from '../input/read-secret.js';
 import { bytesShape } from '../shapes.js';
 import { printable } from '../output/printable.js';
@@ -46,6 +47,7 @@ export const forward = addCommand<Options>({
   },
   action: ({ terminal, now }, options, [id = '']) =>
     withSender(terminal.streams, options, async (sender) => {
+      checkNotificationId(id, 'forward');
       const url = parseUrl(options.to);
       const secrets = await requireSecrets(terminal.streams, options);
       const {

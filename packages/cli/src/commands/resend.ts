@@ -4,6 +4,7 @@ import { addCommand, auditOptions, connectionOptions, type Cli } from '../comman
 import { withSender, type ConnectionOptions } from '../connect.js';
 import { UsageError } from '../errors.js';
 import { exitCodes, signalCode } from '../exit-codes.js';
+import { checkNotificationId } from '../input/check-notification-id.js';
 import { filterOf, filterOptions, type FilterOptions } from '../input/filter-options.js';
 import { positiveNumber } from '../input/parse-options.js';
 import { createProgress } from '../output/progress.js';
@@ -51,7 +52,9 @@ export const resend = (now: Cli['now']) =>
       withSender(cli.terminal.streams, options, async (sender) => {
         checkTogether(options, id);
         if (options.unfinished === true) return listRuns(cli, sender, options);
-        return id === '' ? resendMany(cli, sender, options) : resendOne(cli, sender, { ...options, id });
+        if (id === '') return resendMany(cli, sender, options);
+        checkNotificationId(id, 'resend');
+        return resendOne(cli, sender, { ...options, id });
       }),
   });
 

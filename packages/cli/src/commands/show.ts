@@ -1,6 +1,7 @@
 import type { Endpoint, NotificationDetails, NotificationSummary, Sender } from '@bestnotify/sender';
 import { addCommand, connectionOptions } from '../command.js';
 import { withSender, type ConnectionOptions } from '../connect.js';
+import { isNotificationId } from '../input/check-notification-id.js';
 import { explain } from '../output/explain.js';
 import { printable } from '../output/printable.js';
 import { renderFacts, renderTable } from '../output/table.js';
@@ -49,11 +50,6 @@ async function find(sender: Sender, wanted: string): Promise<NotificationDetails
     });
   }
   return items.length === 1 ? sender.operations.show(only.id) : items;
-}
-
-/** Business ids may begin with `ntf_` too, but do not go on like that. */
-function isNotificationId(text: string): boolean {
-  return /^ntf_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 function renderDetails(
