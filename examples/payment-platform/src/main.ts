@@ -1,4 +1,4 @@
-import { openStage, type Stage } from './stage.js';
+import { maxAttempts, openStage, type Stage } from './stage.js';
 import { tellStory } from './story.js';
 import { audit } from './tally.js';
 import { Timeline } from './timeline.js';
@@ -56,6 +56,7 @@ function introduce({ platformStore, merchantStore }: Stage): void {
   timeline.plain(
     '  gaps       SHORTENED: policy alipay 600 times faster, so 0.4 s stands for 4 min and 1 s for 10 min',
   );
+  timeline.plain(`  attempts   CUT to ${maxAttempts} of its 8, so that one is given up while you watch`);
 }
 
 async function conclude(staged: Stage): Promise<void> {

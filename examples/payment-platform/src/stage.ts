@@ -33,6 +33,9 @@ const merchantId = 'merchant-42';
 /** Policy `alipay` waits 4 min, 10 min, 10 min, 1 h, 2 h, 6 h and 15 h. Nobody watches a demo for a day: this is 600 times faster. */
 const shortenedGapsMs = [400, 1_000, 1_000, 6_000, 12_000, 36_000, 90_000];
 
+/** Of the policy's 8: a notification that nobody takes is dead within seconds. */
+export const maxAttempts = 4;
+
 const senderOptions = {
   source,
   policies: { 'alipay-600-times-faster': { gapsMs: shortenedGapsMs } },
@@ -45,7 +48,7 @@ const senderOptions = {
 const endpoint = {
   id: merchantId,
   policy: 'alipay-600-times-faster',
-  maxAttempts: 4,
+  maxAttempts,
   allowHttp: true, // https is the rule; this is 127.0.0.1
   allowPrivateNetwork: ['127.0.0.0/8'], // the endpoint's half of the permission
 } satisfies EndpointInput;
