@@ -94,6 +94,18 @@ test('a worker whose PostgreSQL goes away and comes back goes on by itself, and 
   await worker.stop();
 });
 
+test('a connection that ends before the first statement does not end the process: the driver asks nothing of its own', async () => {
+  await using outbox = await freshOutbox(open);
+  await using proxy = await proxyTo(requiredEnv('DATABASE_URL'));
+  await outbox.putEndpoint({ id: 'merchant-42' });
+  proxy.resetAt('typarray'); // nobody would await the driver's look at the types of arrays
+  const sender = outbox.another({ database: proxy.url, wakeUp: 'notify' });
+  const worker = sender.startWorker();
+
+  await expect(sender.notify(event)).resolves.toMatchObject({ id: expect.stringMatching(/^ntf_/) as string });
+  await worker.stop();
+});
+
 test('a worker whose connections fall silent makes new ones, instead of waiting for ever', async () => {
   await using outbox = await freshOutbox(open);
   await using endpoint = await scriptedEndpoint(200);

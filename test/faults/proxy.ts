@@ -7,6 +7,8 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string;
   /** From now on the connections that are open carry nothing any more, in either direction, and never end: half-open. New ones work. */
   silenceOpen(): void;
+  /** From now on a connection is reset as soon as its client sends this text. */
+  resetAt(text: string): void;
   /** Connections that are open are reset, and new ones refused. */
   goDown(): Promise<void>;
   comeUp(): Promise<void>;
@@ -21,6 +23,7 @@ interface Pair {
 export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   const target = new URL(databaseUrl);
   const pairs = new Set<Pair>();
+  let lastWords: string | undefined;
   const listener = createServer((client) => {
     const server = connect({ host: target.hostname, port: Number(target.port || 5432) });
     const pair: Pair = { client, server, isSilent: false };
@@ -32,7 +35,8 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       server.destroy();
     };
     client.on('data', (bytes: Buffer) => {
-      if (!pair.isSilent) server.write(bytes);
+      if (lastWords !== undefined && bytes.includes(lastWords)) client.resetAndDestroy();
+      else if (!pair.isSilent) server.write(bytes);
     });
     server.on('data', (bytes: Buffer) => {
       if (!pair.isSilent) client.write(bytes);
@@ -66,6 +70,9 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
     url: url.href,
     silenceOpen() {
       for (const pair of pairs) pair.isSilent = true;
+    },
+    resetAt(text) {
+      lastWords = text;
     },
     goDown,
     comeUp: () => listen(port),

@@ -51,7 +51,9 @@ describe.each(databases)('a worker on $name', ({ open }) => {
     const worker = outbox.sender.startWorker(quick);
     await endpoint.received(1);
 
-    expect(await worker.stop({ graceMs: 20 })).toMatchObject({ claimed: 1, delivered: 0, dead: 0, lost: 0 });
+    const { claimed, returned, ...others } = await worker.stop({ graceMs: 20 });
+    expect(others).toMatchObject({ delivered: 0, retrying: 1, dead: 0, lost: 0 });
+    expect(claimed - returned).toBe(1); // a claim under way meanwhile may have met it again
 
     const [row] = (await outbox.sender.operations.list()).items;
     expect(row).toMatchObject({ state: 'pending', attempts: 0, lostClaims: 0, isClaimed: false });
@@ -101,7 +103,7 @@ describe.each(databases)('a worker on $name', ({ open }) => {
 
     expect(await first).toEqual(await second);
     expect(performance.now() - startedAtMs).toBeLessThan(8_000); // well under the deadline of the request
-    expect(await worker.stop()).toMatchObject({ claimed: 1 }); // and again, after it has stopped
+    expect(await worker.stop()).toMatchObject({ retrying: 1 }); // and again, after it has stopped
   });
 
   test('claims nothing more once it is stopped', async () => {

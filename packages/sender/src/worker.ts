@@ -41,12 +41,11 @@ export function startWorker(parts: WorkerParts): Worker {
     nudge: () => sleeper.wakeAfter(0),
     stop: ({ graceMs = defaultGraceMs } = {}) => {
       isStopping = true;
-      pipeline.returnWaiting();
+      pipeline.startNoMore();
       sleeper.wakeAfter(0);
       const timer = setTimeout(() => pipeline.abort(), Math.min(graceMs, longestTimerMs));
       stopped ??= (async () => {
         await running;
-        pipeline.returnWaiting();
         await pipeline.drained();
         return pipeline.summary;
       })();
@@ -66,7 +65,7 @@ export async function runOnce(
   const sleeper = createSleeper();
   pipeline.slots.onFinish = () => sleeper.wakeAfter(0);
   const stop = () => {
-    pipeline.returnWaiting();
+    pipeline.startNoMore();
     pipeline.abort();
   };
   signal?.addEventListener('abort', stop, { once: true });

@@ -22,7 +22,7 @@ interface Facts {
 
 /** The server, the tables in it, and its clock: everything else goes by that clock. */
 export async function checkDatabase({ url, schema, sender, now }: DatabaseParts): Promise<Finding[]> {
-  const sql = postgres(url, { max: 1, connect_timeout: 5, prepare: false, onnotice: () => undefined });
+  const sql = postgres(url, { max: 1, connect_timeout: 5, prepare: false, fetch_types: false, onnotice: () => undefined });
   try {
     const askedAtMs = now().getTime();
     const [facts] = await sql<Facts[]>`

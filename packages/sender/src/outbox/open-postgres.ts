@@ -21,6 +21,9 @@ export const postgresDefaults: Required<PostgresOptions> = {
 
 const drainSeconds = 5;
 
+/** For every client of ours: we read no arrays, and a connection that ended while the driver looks their types up would end the process. */
+const common = { fetch_types: false, onnotice: () => undefined } as const; // "schema exists already" is not news
+
 /** True for the URL of a PostgreSQL server. */
 export function isPostgresUrl(value: unknown): value is string {
   return typeof value === 'string' && /^postgres(ql)?:\/\//.test(value);
@@ -29,9 +32,9 @@ export function isPostgresUrl(value: unknown): value is string {
 /** A single connection to listen on. */
 export function openListener(url: string): ReturnType<typeof postgres> {
   return postgres(url, {
+    ...common,
     max: 1,
     prepare: false,
-    onnotice: () => undefined,
     connection: { application_name: 'bestnotify listener' },
   });
 }
@@ -41,9 +44,9 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Databa
   const { maxConnections, queryTimeoutMs, prepare } = { ...postgresDefaults, ...options };
   const connect = (prepares: boolean) =>
     postgres(url, {
+      ...common,
       max: maxConnections,
       prepare: prepares, // also for what the driver begins and commits with
-      onnotice: () => undefined, // "schema exists already" is not news
       connection: { application_name: 'bestnotify' },
     });
   let prepares = prepare === 'auto' ? undefined : prepare;
@@ -106,7 +109,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Databa
  * in another session, where nothing of ours is prepared, not even the driver's `commit`: verdicts were lost that way.
  */
 async function isDirect(url: string, timeoutMs: number): Promise<boolean> {
-  const client = postgres(url, { max: 1, prepare: false, fetch_types: false, onnotice: () => undefined });
+  const client = postgres(url, { ...common, max: 1, prepare: false });
   try {
     const rows = await withDeadline(client.unsafe<{ pid: number }[]>('select pg_backend_pid() as pid'), timeoutMs);
     return rows.state.pid === rows[0]?.pid;

@@ -52,6 +52,7 @@ export class Pipeline {
   readonly #suspension: Suspension;
   readonly #abort = new AbortController();
   readonly #undecided = new Set<Promise<void>>();
+  #startsNoMore = false;
 
   constructor(parts: WorkerParts) {
     const onError = (during: string, error: unknown) => parts.hooks.emit('error', { during, error });
@@ -85,6 +86,12 @@ export class Pipeline {
     const claimed = await this.#rounds.claim(allowed, this.slots.heldByEndpoint, (batch) => this.#take(batch));
     this.summary.claimed += claimed;
     return claimed;
+  }
+
+  /** From now on nothing is started: neither what waits for a slot, nor what a claim under way still brings. */
+  startNoMore(): void {
+    this.#startsNoMore = true;
+    this.returnWaiting();
   }
 
   /** Gives back what has not been started, uncharged and due as before. */
@@ -122,7 +129,8 @@ export class Pipeline {
       for (const held of hold()) this.#settle(held, returnOf(held.notification)); // else they would wait for their lease
       throw error;
     }
-    this.slots.add(hold(endpoints));
+    if (this.#startsNoMore) for (const held of hold()) this.#settle(held, returnOf(held.notification));
+    else this.slots.add(hold(endpoints));
   }
 
   /** Its steps are chained by hand: an async function costs a worker more than judging does. */
