@@ -92,7 +92,7 @@ async function axe(page: Page): Promise<string[]> {
   await page.evaluate(AxeModule.source);
   const { violations } = await page.evaluate(() => {
     const { axe: engine } = globalThis as unknown as { axe: typeof AxeModule };
-    return engine.run();
+    return engine.run({ resultTypes: ['violations'] }); // listing what passes takes half as long again
   });
   return violations.flatMap(({ id, nodes }) =>
     nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ''}`),

@@ -1,5 +1,4 @@
 import type { Sender } from '@bestnotify/sender';
-import postgres from 'postgres';
 import { describeError, type Finding } from './finding.js';
 
 const oldestServer = 140_000;
@@ -22,7 +21,14 @@ interface Facts {
 
 /** The server, the tables in it, and its clock: everything else goes by that clock. */
 export async function checkDatabase({ url, schema, sender, now }: DatabaseParts): Promise<Finding[]> {
-  const sql = postgres(url, { max: 1, connect_timeout: 5, prepare: false, fetch_types: false, onnotice: () => undefined });
+  const { default: postgres } = await import('postgres'); // late: every other command starts without it
+  const sql = postgres(url, {
+    max: 1,
+    connect_timeout: 5,
+    prepare: false,
+    fetch_types: false,
+    onnotice: () => undefined,
+  });
   try {
     const askedAtMs = now().getTime();
     const [facts] = await sql<Facts[]>`

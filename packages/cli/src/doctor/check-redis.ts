@@ -1,8 +1,9 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { describeError, type Finding } from './finding.js';
 
 /** A receiver's store must not forget by itself: what it forgets runs again. */
 export async function checkRedis(url: string): Promise<Finding[]> {
+  const { Redis } = await import('ioredis'); // late: every other command starts without it
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 5_000,
