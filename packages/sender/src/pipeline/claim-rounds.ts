@@ -48,8 +48,8 @@ export class ClaimRounds {
   #wasLimitedFirst = false;
   /** Until a body of JSON turns out to be no UTF-8. */
   #readsJsonAsText = true;
-  /** What the last look at the urgent lane said. */
-  #isUrgentDue = true;
+  /** What the last look at the urgent lane said; undefined before the first. */
+  #isUrgentDue: boolean | undefined;
   /** Urgent rows claimed since normal last had room. */
   #urgentInARow = 0;
 
@@ -74,6 +74,7 @@ export class ClaimRounds {
       }
       return claimed;
     };
+    this.#isUrgentDue ??= await isLaneDue(this.#parts.database, this.#parts.schema, urgent);
     if (!this.#isUrgentDue) {
       // A claim that finds nothing takes as long as a small one that does, so this one does not wait for it.
       const looking = isLaneDue(this.#parts.database, this.#parts.schema, urgent).catch(() => true);
