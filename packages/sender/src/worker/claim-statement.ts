@@ -23,7 +23,7 @@ export function claimStatement(
   const pending = `o.state = 0 and o.lane = ${lane}`;
   return `
 with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $1::text::bigint as endpoint_key)`}, eligible as materialized (
-  select r.endpoint_key, s.free, s.is_parked${scope === 'rotation' ? ', r.due_at' : ''}
+  select r.endpoint_key, s.free, s.is_parked
     from ${scope === 'rotation' ? `(select * from ahead union all select * from behind) r` : `one r`}
    cross join lateral (
      -- LIMIT keeps this a look-up per endpoint; a join would read the whole rotation first.
@@ -49,7 +49,6 @@ with recursive ${scope === 'rotation' ? rotation(name, lane) : `one as (select $
    cross join lateral (
      select o.number from ${name}.outbox o
       where ${pending} and o.endpoint_key = l.endpoint_key and o.due_at <= now() and ${isFree}
-        ${scope === 'rotation' ? 'and o.due_at >= l.due_at -- whatever is due before the first free row is held' : ''}
       order by o.due_at
       limit least(l.free, (select each from share))
         for update of o skip locked) p -- workers pass each other instead of queueing
