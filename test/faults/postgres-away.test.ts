@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
@@ -54,10 +55,8 @@ test('a worker whose connections are terminated again and again goes on by itsel
   await using outbox = await freshOutbox(open);
   await using endpoint = await scriptedEndpoint(200);
   const effects = await seeded(outbox, endpoint);
-  const name = `faults-${randomBytes(4).toString('hex')}`;
-  const url = new URL(requiredEnv('DATABASE_URL'));
-  url.searchParams.set('application_name', name);
-  const sender = outbox.another({ database: url.href });
+  const { name, url } = named();
+  const sender = outbox.another({ database: url });
   const worker = sender.startWorker(options);
   let terminated = 0;
 
@@ -72,6 +71,78 @@ test('a worker whose connections are terminated again and again goes on by itsel
   await allDelivered(outbox, effects);
   expect(terminated).toBeGreaterThanOrEqual(5);
   expect(await worker.stop()).toMatchObject({ dead: 0 });
+});
+
+/** Writes from eight sides at once, while the connections of that name are terminated again and again. */
+async function writtenMeanwhile(outbox: Outbox, { sender, name }: { sender: Outbox['sender']; name: string }) {
+  const written: string[] = [];
+  const refusals: unknown[] = [];
+  let slowestMs = 0;
+  let terminated = 0;
+  let isOver = false;
+  const side = async (_: unknown, number: number) => {
+    for (let n = 0; !isOver; n += 1) {
+      const bizIds = [`${number}-${n}-a`, `${number}-${n}-b`]; // of one transaction
+      const startedAtMs = performance.now();
+      try {
+        if (n % 2 === 0) await sender.notifyMany(bizIds.map((bizId) => ({ ...event, bizId })));
+        else await sender.notify({ ...event, bizId: `${number}-${n}-alone` });
+        written.push(...(n % 2 === 0 ? bizIds : [`${number}-${n}-alone`]));
+      } catch (error) {
+        refusals.push((error as { code?: unknown }).code);
+      }
+      slowestMs = Math.max(slowestMs, performance.now() - startedAtMs);
+    }
+  };
+  const sides = Array.from({ length: 8 }, side);
+  for (let wave = 0; wave < 40; wave += 1) {
+    await sleep(10 + ((wave * 37) % 120));
+    const rows = await outbox.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = '${name}'`,
+    );
+    terminated += rows.length;
+  }
+  isOver = true;
+  await Promise.all(sides);
+  expect(terminated).toBeGreaterThanOrEqual(20);
+  expect(refusals.length).toBeGreaterThan(0);
+  expect(written.length).toBeGreaterThan(0);
+  const there = await outbox.query<{ biz_id: string }>('select biz_id from notification');
+  expect(there.map((row) => row.biz_id)).toEqual(expect.arrayContaining(written));
+  const transactions = there.filter((row) => !row.biz_id.endsWith('alone')).map((row) => row.biz_id.slice(0, -2));
+  expect(transactions.length).toBe(2 * new Set(transactions).size); // both of them, or none
+  return { refusals, slowestMs };
+}
+
+/** The database's URL for connections of a name of their own. */
+function named(): { name: string; url: string } {
+  const name = `faults-${randomBytes(4).toString('hex')}`;
+  const url = new URL(requiredEnv('DATABASE_URL'));
+  url.searchParams.set('application_name', name);
+  return { name, url: url.href };
+}
+
+test('while its connections are terminated again and again, what a sender writes is there whole or refused, at once, and the process lives on', async () => {
+  await using outbox = await freshOutbox(open);
+  await outbox.putEndpoint({ id: 'merchant-42' });
+  const { name, url } = named();
+
+  const { refusals, slowestMs } = await writtenMeanwhile(outbox, { sender: outbox.another({ database: url }), name });
+
+  expect(slowestMs).toBeLessThan(5_000); // a connection that never comes to life is found after 15 s
+  expect(refusals).not.toContain('SENDER_DATABASE_TIMEOUT');
+});
+
+test("while connections of the platform's own postgres.js are terminated, what is written is there whole or refused, and the process lives on", async () => {
+  await using outbox = await freshOutbox(open);
+  await outbox.putEndpoint({ id: 'merchant-42' });
+  const { name, url } = named();
+  const client = postgres(url, { fetch_types: false });
+  const sender = outbox.another({ database: drizzle(client), postgres: { queryTimeoutMs: 1_000 } });
+
+  await writtenMeanwhile(outbox, { sender, name });
+
+  await client.end({ timeout: 0 });
 });
 
 test('a worker whose PostgreSQL goes away and comes back goes on by itself, and tells of it meanwhile', async () => {

@@ -42,21 +42,40 @@ export function adoptDrizzle(client: DrizzleLike, queryTimeoutMs: number): Datab
     isSingleSession: false,
     query: (text, parameters) => withDeadline(overDrizzle(client).query(text, parameters), queryTimeoutMs),
     transaction: (work) =>
-      withinDeadlines(queryTimeoutMs, (deadline) =>
-        client.transaction(async (tx: Pick<DrizzleLike, 'execute'>) => {
+      withinDeadlines(queryTimeoutMs, (deadline) => {
+        let isLost = false;
+        const running = client.transaction(async (tx: Pick<DrizzleLike, 'execute'>) => {
           deadline.begun();
-          const query: Queryable['query'] = (text, parameters) =>
-            deadline.orFail(withDeadline(overDrizzle(tx).query(text, parameters), queryTimeoutMs));
+          const query: Queryable['query'] = async (text, parameters) => {
+            if (isLost) return neverSettles();
+            try {
+              return await deadline.orFail(withDeadline(overDrizzle(tx).query(text, parameters), queryTimeoutMs));
+            } catch (error) {
+              isLost ||= isPostgresJs(client) && !isAnswer(error);
+              throw error;
+            }
+          };
           try {
             return await work({ query });
           } finally {
             deadline.start(); // for the commit, or the rollback
+            if (isLost) await neverSettles();
           }
-        }),
-      ),
+        });
+        running.catch(() => (isLost = isPostgresJs(client))); // between two statements
+        return running;
+      }),
     script: (text) => withDeadline(script(text), queryTimeoutMs),
     close: () => Promise.resolve(),
   };
+}
+
+/**
+ * For a transaction of postgres.js (3.4.9) whose connection is lost: the driver has rejected it already, and would write the rollback that
+ * follows an error of its work to no socket, which ends the process.
+ */
+function neverSettles(): Promise<never> {
+  return new Promise(() => undefined);
 }
 
 /** No connection, so none that falls silent; and a query may wait its turn for long. */
@@ -95,6 +114,16 @@ function unwrap(error: unknown): unknown {
 function isPglite(client: object): boolean {
   const inner = (client as { $client?: unknown }).$client;
   return isObject(inner) && typeof inner['execProtocol'] === 'function';
+}
+
+function isPostgresJs(client: object): boolean {
+  const inner = (client as { $client?: unknown }).$client;
+  return isObject(inner) && typeof inner['begin'] === 'function';
+}
+
+/** False for what postgres.js says of a connection, not of a statement. */
+function isAnswer(error: unknown): boolean {
+  return isObject(error) && error['name'] === 'PostgresError' && error['severity'] === 'ERROR';
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

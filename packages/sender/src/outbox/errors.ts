@@ -207,18 +207,18 @@ export class DatabaseLockedError extends SenderError {
   }
 }
 
-/** PostgreSQL did not answer in time. Whether the statement took effect is unknown, unless its transaction was never begun. */
+/** PostgreSQL did not answer in time. Whether the statement took effect is unknown, unless it never got a connection or a transaction. */
 export class DatabaseTimeoutError extends SenderError {
   override readonly name = 'DatabaseTimeoutError';
   readonly code = 'SENDER_DATABASE_TIMEOUT';
   readonly timeoutMs: number;
-  /** False if no transaction could be begun: nothing was written then. */
+  /** False if no connection was free or no transaction could be begun: nothing was written then. */
   readonly isBegun: boolean;
 
   constructor(facts: { timeoutMs: number; isBegun?: boolean }) {
     super(
       facts.isBegun === false
-        ? `No transaction could be begun within ${facts.timeoutMs} ms; nothing was written. Check the connection, or whether the pool has one to spare: the first notify for a { to, url, secret } needs one beside its caller's.`
+        ? `No connection was free, or no transaction could be begun, within ${facts.timeoutMs} ms; nothing was written. Check the connection, or whether the pool has one to spare: the first notify for a { to, url, secret } needs one beside its caller's.`
         : `PostgreSQL did not answer within ${facts.timeoutMs} ms; whether the statement took effect is unknown. Check the connection, or raise queryTimeoutMs.`,
     );
     this.timeoutMs = facts.timeoutMs;
