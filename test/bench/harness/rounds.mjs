@@ -12,8 +12,19 @@ export function percentile(numbers, share) {
 }
 
 /**
- * Measures several subjects in turn, round after round, because a machine's speed drifts by more than they differ; every
- * other round runs backwards, so that none is always the first.
+ * In which order a round takes its subjects: over as many rounds as there are subjects each is once in each place and, of an
+ * even number, once right after each other one. What a subject finds cached depends on what ran before it.
+ *
+ * @param round - from 1.
+ */
+export function orderOfRound(names, round) {
+  const count = names.length;
+  const zigzag = names.map((_, place) => (place % 2 === 1 ? (place + 1) / 2 : count - place / 2)); // 0, 1, -1, 2, -2…
+  return zigzag.map((step) => names[(round - 1 + step) % count]);
+}
+
+/**
+ * Measures several subjects in turn, round after round, because a machine's speed drifts by more than they differ.
  *
  * @param subjects - by name, functions that measure once and give a number.
  * @returns by name, the numbers of all rounds.
@@ -22,7 +33,7 @@ export async function interleave(subjects, { rounds = 5, unit = 'per second' } =
   const names = Object.keys(subjects);
   const measured = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 1; round <= rounds; round++) {
-    for (const name of round % 2 === 1 ? names : names.toReversed()) measured[name].push(await subjects[name]());
+    for (const name of orderOfRound(names, round)) measured[name].push(await subjects[name]());
     const line = names.map((name) => `${name} ${format(measured[name].at(-1))}`);
     console.log(`round ${round}/${rounds}: ${line.join(', ')} ${unit}`);
   }
