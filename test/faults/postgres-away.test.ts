@@ -199,6 +199,25 @@ test('a worker whose connections fall silent makes new ones, instead of waiting 
   await worker.stop();
 });
 
+test('a look at the urgent lane that fails beside a claim is told, and the lane is asked all the same', async () => {
+  await using outbox = await freshOutbox(open);
+  await using endpoint = await scriptedEndpoint(200);
+  await using proxy = await proxyTo(requiredEnv('DATABASE_URL'));
+  const effects = await seeded(outbox, endpoint);
+  const sender = outbox.another({ database: proxy.url, postgres: { prepare: false, queryTimeoutMs: 600 } });
+  const errors: unknown[] = [];
+  sender.on('error', (error) => errors.push(error));
+  const worker = sender.startWorker(options);
+  await endpoint.received(30);
+
+  proxy.silenceAt('select 1 as one'); // the look
+
+  await awaitUntil('it is told', () => errors.length > 0);
+  expect(errors[0]).toMatchObject({ during: 'claim', error: { code: 'SENDER_DATABASE_TIMEOUT' } });
+  await allDelivered(outbox, effects);
+  await worker.stop();
+});
+
 test('a transaction on connections that fell silent fails in time, and the next one works', async () => {
   await using outbox = await freshOutbox(open);
   await using proxy = await proxyTo(requiredEnv('DATABASE_URL'));

@@ -7,6 +7,8 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string;
   /** From now on the connections that are open carry nothing any more, in either direction, and never end: half-open. New ones work. */
   silenceOpen(): void;
+  /** The next connection whose client sends this text falls silent with it. */
+  silenceAt(text: string): void;
   /** From now on a connection is reset as soon as its client sends this text. */
   resetAt(text: string): void;
   /** Connections that are open are reset, and new ones refused. */
@@ -24,6 +26,7 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   const target = new URL(databaseUrl);
   const pairs = new Set<Pair>();
   let lastWords: string | undefined;
+  let silentWords: string | undefined;
   const listener = createServer((client) => {
     const server = connect({ host: target.hostname, port: Number(target.port || 5432) });
     const pair: Pair = { client, server, isSilent: false };
@@ -35,6 +38,10 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       server.destroy();
     };
     client.on('data', (bytes: Buffer) => {
+      if (silentWords !== undefined && bytes.includes(silentWords)) {
+        silentWords = undefined;
+        pair.isSilent = true;
+      }
       if (lastWords !== undefined && bytes.includes(lastWords)) client.resetAndDestroy();
       else if (!pair.isSilent) server.write(bytes);
     });
@@ -70,6 +77,9 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
     url: url.href,
     silenceOpen() {
       for (const pair of pairs) pair.isSilent = true;
+    },
+    silenceAt(text) {
+      silentWords = text;
     },
     resetAt(text) {
       lastWords = text;

@@ -11,7 +11,11 @@ import { claimingOutbox, countByEndpoint, type ClaimingOutbox } from './claims.t
 function claimRounds(outbox: ClaimingOutbox, database: Database = openDatabase(outbox.database, {})) {
   const rounds = new ClaimRounds({
     ...{ database, schema: outbox.schema, options: resolveWorkerOptions({ maxInFlightPerEndpoint: 1000 }) },
-    ...{ now: () => performance.now(), random: () => 0 },
+    ...{
+      now: () => performance.now(),
+      random: () => 0,
+      onError: (_: string, error: unknown) => expect.fail(String(error)),
+    },
   });
   return {
     async claim(limit: number): Promise<ClaimedNotification[]> {

@@ -14,6 +14,8 @@ export interface ClaimParts {
   now: () => number;
   /** Uniform in [0, 1). */
   random: () => number;
+  /** Told of what fails beside a claim that does not. */
+  onError: (during: string, error: unknown) => void;
 }
 
 /** One claim's rows, and when their claim ends by our clock. */
@@ -77,9 +79,13 @@ export class ClaimRounds {
     this.#isUrgentDue ??= await isLaneDue(this.#parts.database, this.#parts.schema, urgent);
     if (!this.#isUrgentDue) {
       // A claim that finds nothing takes as long as a small one that does, so this one does not wait for it.
-      const looking = isLaneDue(this.#parts.database, this.#parts.schema, urgent).catch(() => true);
+      const looking = isLaneDue(this.#parts.database, this.#parts.schema, urgent);
+      looking.catch(() => undefined); // if the claim fails as well, that is told
       const claimed = await from(normal, limit);
-      this.#isUrgentDue = await looking;
+      this.#isUrgentDue = await looking.catch((error: unknown) => {
+        this.#parts.onError('claim', error);
+        return true;
+      });
       return this.#isUrgentDue && claimed < limit ? claimed + (await from(urgent, limit - claimed)) : claimed;
     }
     const isNormalsTurn = this.#urgentInARow >= normalEvery - 1;

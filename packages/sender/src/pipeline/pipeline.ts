@@ -17,7 +17,7 @@ import type { Outcome } from '../worker/outcome.js';
 import type { Settlement } from '../worker/settle.js';
 
 /** What a worker borrows from its sender. */
-export interface WorkerParts extends ClaimParts, Omit<AttemptParts, 'onError'> {
+export interface WorkerParts extends Omit<ClaimParts, 'onError'>, Omit<AttemptParts, 'onError'> {
   hooks: Hooks;
   vault: Vault;
 }
@@ -58,7 +58,7 @@ export class Pipeline {
     const onError = (during: string, error: unknown) => parts.hooks.emit('error', { during, error });
     setMaxListeners(0, this.#abort.signal); // one per request under way
     this.#parts = { ...parts, onError };
-    this.#rounds = new ClaimRounds(parts);
+    this.#rounds = new ClaimRounds(this.#parts);
     this.#endpoints = new EndpointCache({ ...parts, onError }, parts.now);
     this.#health = new HealthReporter(parts);
     this.#suspension = new Suspension(parts.hooks, parts.now);
